@@ -101,7 +101,7 @@ impl Envelope {
     /// # Errors
     /// Code 11.
     pub(crate) async fn wait<T>(&mut self, others: impl Future<Output = T>) -> Result<T, Failure> {
-        gate::wait(&mut self.place, others).await
+        gate::wait(self.place.as_ref(), others).await
     }
 }
 

@@ -39,7 +39,21 @@ impl Caller {
         }
         Err(Status::permission_denied(format!(
             "only root may {what}; members of the group may ask for Status and Validate of registered networks, \
-             Version, Capacity and ListNetworks"
+             Version, Capacity, ListNetworks, ListAttachments and Watch"
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_is_told_what_it_may() {
+        let refused = Caller::default().must_be_allowed_to("ADD").unwrap_err();
+        for call in ["Status", "Validate", "Version", "ListNetworks", "ListAttachments", "Watch"] {
+            assert!(refused.message().contains(call), "{refused:?}");
+        }
+        Caller { may_change: true, ..Caller::default() }.must_be_allowed_to("ADD").unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! How many there may be at a time, and for whom.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -26,12 +26,32 @@ pub(crate) struct Gate {
     pub(crate) watchers: Arc<Semaphore>,
 }
 
-/// One of the places for calls that are done at a time. Whoever works for the call has it, too.
+/// One of the places for calls that are done at a time. Whoever works for the call has it, too: a clone is the same place, which all of them
+/// leave and come back to together.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    #[allow(dead_code, reason = "it is held")]
-    permit: Arc<OwnedSemaphorePermit>,
+    permit: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
     gate: Gate,
+}
+
+impl Place {
+    fn slot(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+        self.permit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the place to somebody else, whoever has a clone.
+    fn leave(&self) {
+        drop(self.slot().take());
+    }
+
+    /// Waits for a place unless there is one; none once nobody is let in any more.
+    async fn come_back(&self) {
+        if self.slot().is_some() {
+            return;
+        }
+        let again = Arc::clone(&self.gate.places).acquire_owned().await.ok();
+        *self.slot() = again;
+    }
 }
 
 impl Gate {
@@ -44,38 +64,41 @@ impl Gate {
     /// Waits for a place; none once nobody is let in any more.
     pub(crate) async fn enter(&self) -> Option<Place> {
         let permit = Arc::clone(&self.places).acquire_owned().await.ok()?;
-        Some(Place { permit: Arc::new(permit), gate: self.clone() })
+        Some(Place { permit: Arc::new(Mutex::new(Some(permit))), gate: self.clone() })
     }
 }
 
 /// Waits until others are done. Meanwhile `place` is given to somebody else, so that no number of calls about one attachment keeps the other
-/// attachments waiting.
+/// attachments waiting. A call that has lost its place at an earlier wait gets one again.
 ///
 /// # Errors
 /// Code 11: too many wait, or the others take too long.
-pub(crate) async fn wait<T>(
-    place: &mut Option<Place>,
-    others: impl Future<Output = T>,
-) -> Result<T, Failure> {
+pub(crate) async fn wait<T>(place: Option<&Place>, others: impl Future<Output = T>) -> Result<T, Failure> {
     let mut others = std::pin::pin!(others);
     if let Some(done) = others.as_mut().now_or_never() {
+        come_back(place).await;
         return Ok(done);
     }
-    let gate = place.as_ref().map(|place| place.gate.clone());
-    let parked = gate.as_ref().map(|gate| gate.parked.try_acquire()).transpose();
+    let parked = place.map(|place| place.gate.parked.try_acquire()).transpose();
     let Ok(parked) = parked else {
         return Err(Failure::new(codes::TRY_AGAIN, "too many calls wait for others, try again"));
     };
-    *place = None;
+    if let Some(place) = place {
+        place.leave();
+    }
     let done = timeout(LONGEST_WAIT, others).await.map_err(|_| {
         let why = format!("another call about the same attachment or network has not ended within {LONGEST_WAIT:?}, try again");
         Failure::new(codes::TRY_AGAIN, why)
     })?;
-    if let Some(gate) = &gate {
-        *place = gate.enter().await;
-    }
+    come_back(place).await;
     drop(parked);
     Ok(done)
+}
+
+async fn come_back(place: Option<&Place>) {
+    if let Some(place) = place {
+        place.come_back().await;
+    }
 }
 
 #[cfg(test)]
@@ -89,8 +112,8 @@ mod tests {
     #[tokio::test]
     async fn who_waits_for_others_has_no_place_meanwhile() {
         let (gate, (others, done)) = (gate(), tokio::sync::oneshot::channel::<()>());
-        let mut place = gate.enter().await;
-        let waiting = wait(&mut place, done);
+        let place = gate.enter().await;
+        let waiting = wait(place.as_ref(), done);
         let meanwhile = async {
             let another = gate.enter().await.unwrap();
             others.send(()).unwrap();
@@ -98,24 +121,47 @@ mod tests {
         };
         let (waited, another) = tokio::join!(timeout(Duration::from_millis(20), waiting), meanwhile);
         assert!(waited.is_err(), "the place is another one's now");
-        assert!(place.is_none());
+        assert!(place.as_ref().unwrap().slot().is_none());
         drop(another);
-        wait(&mut place, async {}).await.unwrap();
+        wait(place.as_ref(), async {}).await.unwrap();
+        assert!(place.unwrap().slot().is_some(), "it is back");
+    }
+
+    /// As the draft's calls, which keep one and give another one to the call that does them.
+    #[tokio::test]
+    async fn a_clone_keeps_no_place_while_another_one_waits() {
+        let (gate, (others, done)) = (gate(), tokio::sync::oneshot::channel::<()>());
+        let kept = gate.enter().await.unwrap();
+        let given = kept.clone();
+        let waiting = wait(Some(&given), done);
+        let meanwhile = async {
+            let another = timeout(Duration::from_secs(5), gate.enter()).await;
+            drop(another.expect("the clone has the place").unwrap());
+            others.send(()).unwrap();
+        };
+        let both = async { tokio::join!(waiting, meanwhile).0 };
+        timeout(Duration::from_secs(5), both).await.expect("it waits for itself").unwrap().unwrap();
+        assert!(kept.slot().is_some());
+        drop(given);
+        assert_eq!(gate.places.available_permits(), 0, "the call is still done");
+        drop(kept);
+        assert_eq!(gate.places.available_permits(), 1);
     }
 
     #[tokio::test]
     async fn one_too_many_is_refused_and_keeps_its_place() {
         let gate = gate();
-        let mut place = gate.enter().await;
+        let place = gate.enter().await.unwrap();
         let _parked = gate.parked.try_acquire().unwrap();
-        let refused = wait(&mut place, std::future::pending::<()>()).await.unwrap_err();
-        assert_eq!((refused.code, place.is_some()), (codes::TRY_AGAIN, true));
+        let refused = wait(Some(&place), std::future::pending::<()>()).await.unwrap_err();
+        assert_eq!((refused.code, place.slot().is_some()), (codes::TRY_AGAIN, true));
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_ever() {
         let gate = gate();
-        let refused = wait(&mut gate.enter().await, std::future::pending::<()>()).await.unwrap_err();
+        let place = gate.enter().await;
+        let refused = wait(place.as_ref(), std::future::pending::<()>()).await.unwrap_err();
         assert!(refused.code == codes::TRY_AGAIN && refused.msg.contains("60s"), "{refused:?}");
     }
 }

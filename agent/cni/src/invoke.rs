@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shunt::call::{Verb, Version, check_identifier};
+use shunt::call::{IN_SERVICE, Verb, Version, check_identifier};
 use shunt::config::Config;
 use shunt::{Reply, Setting};
 use tonic::{Request, Status};
@@ -111,6 +111,7 @@ fn variables<'a>(
         ("CNI_ARGS", request.args.as_str().into()),
         ("CNI_NETNS_OVERRIDE", flag.into()),
         ("CNI_PATH", std::env::join_paths(cni_path.map(Path::new)).unwrap_or_default()),
+        (IN_SERVICE, "1".into()),
     ];
     variables.extend(envelope.trace.variables());
     variables

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-use shunt::call::Verb;
+use shunt::call::{IN_SERVICE, Verb};
 use shunt::config::Personality;
 use shunt::program;
 use shunt::{Reply, Setting};
@@ -166,7 +166,8 @@ fn run_there(path: &Path, verb: Verb, config: &[u8], at: &Surroundings<'_>) -> R
     Err(Failure::printed(&path.display().to_string(), &ended.output, &ended.status.to_string()))
 }
 
-/// The environment, as libcni makes it: every variable is there, empty where there is nothing to be said.
+/// The environment, as libcni makes it: every variable is there, empty where there is nothing to be said. Beside it shunt's own, which keeps a
+/// plugin that calls others from handing them over to the service that waits for it.
 fn variables(verb: Verb, at: &Surroundings<'_>) -> Vec<(&'static str, OsString)> {
     let Subject { container, ifname, netns, .. } = at.subject;
     let mut variables: Vec<(&'static str, OsString)> = vec![
@@ -177,6 +178,7 @@ fn variables(verb: Verb, at: &Surroundings<'_>) -> Vec<(&'static str, OsString)>
         ("CNI_ARGS", at.subject.cni_args().into()),
         // A folder with a colon in its name cannot be said; the configuration refuses it.
         ("CNI_PATH", std::env::join_paths(&at.settings.cni_path).unwrap_or_default()),
+        (IN_SERVICE, "1".into()),
     ];
     variables.extend(at.trace.variables());
     variables

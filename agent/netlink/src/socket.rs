@@ -12,7 +12,7 @@ use netlink_sys::SocketAddr;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nix::libc;
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
+use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout, SndBufForce};
 use nix::sys::time::TimeVal;
 
 use crate::error::NetlinkError;
@@ -93,6 +93,10 @@ impl Socket {
     /// [`NetlinkError::Socket`].
     pub fn send(&self, messages: &[u8]) -> Result<(), NetlinkError> {
         crate::failpoint::pass()?;
+        // A datagram that is larger than the socket's room is refused (`netlink_sendmsg`).
+        if messages.len() > DATAGRAM {
+            setsockopt(&self.socket, SndBufForce, &messages.len()).map_err(io::Error::from)?;
+        }
         self.socket.send(messages, 0)?;
         Ok(())
     }

@@ -1,9 +1,7 @@
 //! `shunt-agent capture`: the packets themselves, with what became of them.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -11,7 +9,7 @@ use shunt_agent_api::WatchRequest;
 
 use super::exit::{UNREACHABLE, USAGE};
 use super::query::{Query, code_of, complain};
-use super::watch::{PacketFile, Selection, Stream, losses};
+use super::watch::{Output, PacketFile, Selection, Stream, losses};
 
 /// The most bytes of a packet (`MAX_SNAP` of the programs).
 const MOST: u32 = shunt_dataplane::abi::watch::MAX_SNAP;
@@ -52,14 +50,14 @@ pub(crate) struct Capture {
 impl Capture {
     /// 0 captured, 1 the agent or the file does not work, 2 standard output is a terminal.
     pub(super) fn run(self) -> ExitCode {
-        let out = match open(&self.write) {
+        let out = match Output::open(&self.write) {
             Ok(Some(out)) => out,
             Ok(None) => {
                 let _closed = writeln!(io::stderr(), "packets are not for a terminal: | tcpdump -r -");
                 return USAGE.into();
             }
             Err(error) => {
-                let _closed = writeln!(io::stderr(), "{}: {error}", self.write.display());
+                self.complain(&error);
                 return UNREACHABLE.into();
             }
         };
@@ -78,12 +76,13 @@ impl Capture {
         }
     }
 
-    fn write(&self, mut stream: Stream<'_>, out: Box<dyn Write>) -> ExitCode {
-        let mut packets = 0;
-        let mut file = match PacketFile::begin(BufWriter::new(out), self.snaplen) {
+    fn write(&self, mut stream: Stream<'_>, out: Output) -> ExitCode {
+        let begun = out.begin().and_then(|out| PacketFile::begin(BufWriter::new(out), self.snaplen));
+        let mut file = match begun {
             Ok(file) => file,
-            Err(error) => return code_of(Err(error)),
+            Err(error) => return self.end(Err(error)),
         };
+        let (mut packets, mut refusal) = (0, None);
         let written = loop {
             let flushed = file.flush();
             match stream.next() {
@@ -97,20 +96,29 @@ impl Capture {
                         break written;
                     }
                 }
-                Err(error) => return complain(&error),
+                Err(error) => {
+                    refusal = Some(error);
+                    break Ok(());
+                }
             }
         };
         let _closed = writeln!(io::stderr(), "{packets} packets captured; {}", losses(stream.losses));
+        let code = self.end(written);
+        refusal.map_or(code, |error| complain(&error))
+    }
+
+    /// The exit code, once a file's error is said.
+    fn end(&self, written: io::Result<()>) -> ExitCode {
+        if let Err(error) = &written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.complain(error);
+        }
         code_of(written)
     }
-}
 
-/// Packets are others' data: the file is for its owner only. None for a terminal.
-fn open(path: &Path) -> io::Result<Option<Box<dyn Write>>> {
-    if path != Path::new("-") {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        return Ok(Some(Box::new(file)));
+    fn complain(&self, error: &io::Error) {
+        // Nothing is left to be said if standard error is closed.
+        let _closed = writeln!(io::stderr(), "{}: {error}", self.write.display());
     }
-    let out = io::stdout();
-    Ok(if out.is_terminal() { None } else { Some(Box::new(out)) })
 }

@@ -120,6 +120,7 @@ impl Run {
             masquerade: None,
             filters: None,
             filter_lease: None,
+            filter_host_ports: None,
             grace_periods: None,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,

@@ -20,16 +20,8 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
         let length = if *expedited { "expedited around each attach and detach" } else { "normal" };
         text.push_str(&format!("  grace periods: {length} ({mode}: {reason})\n"));
     }
-    if let Some(FilterReport { mode, heeded, by, opens, opens_by, .. }) = status.filters.as_deref() {
-        let why = |by: &[String]| if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
-        if *heeded {
-            let why = why(by);
-            text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
-        }
-        if *opens {
-            let why = why(opens_by);
-            text.push_str(&format!("  the kernel opens host ports, by others' rules ({mode}{why})\n"));
-        }
+    if let Some(filters) = status.filters.as_deref() {
+        text.push_str(&filters_text(filters));
     }
     if !status.uplinks.is_empty() {
         text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));
@@ -52,6 +44,21 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
             table.row([program.name.clone(), program.ifname.clone(), mode, program.id.to_string()]);
         }
         text.push_str(&format!("\n{table}"));
+    }
+    text
+}
+
+/// Whose rules are asked for what.
+fn filters_text(FilterReport { mode, heeded, by, opens, opens_by, .. }: &FilterReport) -> String {
+    let why = |by: &[String]| if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
+    let mut text = String::new();
+    if *heeded {
+        let why = why(by);
+        text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
+    }
+    if *opens {
+        let why = why(opens_by);
+        text.push_str(&format!("  the kernel opens host ports, by others' rules ({mode}{why})\n"));
     }
     text
 }

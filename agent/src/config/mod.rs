@@ -80,6 +80,8 @@ pub struct Config {
     pub filters: Filters,
     /// How long what they have let through is not asked for again.
     pub filter_lease: FilterLease,
+    /// Whether others' rules are asked for host ports, too.
+    pub filter_host_ports: bool,
     /// Whether grace periods are expedited while programs are attached and detached.
     pub grace_periods: GracePeriodMode,
     /// What admission does.
@@ -129,6 +131,7 @@ impl From<Options> for Config {
             masquerade: options.masquerade.unwrap_or_default(),
             filters: options.filters.unwrap_or_default(),
             filter_lease: options.filter_lease.unwrap_or_default(),
+            filter_host_ports: options.filter_host_ports.unwrap_or_default(),
             grace_periods: options.grace_periods.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,

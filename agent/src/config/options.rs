@@ -93,6 +93,9 @@ pub struct Options {
         schemars(with = "String", extend("form" = "duration, `50ms` to `10s`", "see" = "dataplane/filters.md"))
     )]
     pub filter_lease: Option<FilterLease>,
+    /// Whether others' rules are asked for host ports as `filters` says: the kernel opens and carries their connections then.
+    #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md#host-ports")))]
+    pub filter_host_ports: Option<bool>,
     /// Whether grace periods are expedited while programs are attached and detached.
     #[cfg_attr(test, schemars(extend("see" = "#grace-periods")))]
     pub grace_periods: Option<GracePeriodMode>,
@@ -130,6 +133,7 @@ impl Options {
             masquerade: self.masquerade.or(fallback.masquerade),
             filters: self.filters.or(fallback.filters),
             filter_lease: self.filter_lease.or(fallback.filter_lease),
+            filter_host_ports: self.filter_host_ports.or(fallback.filter_host_ports),
             grace_periods: self.grace_periods.or(fallback.grace_periods),
             // A flag only names an uplink; the file has its options.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),

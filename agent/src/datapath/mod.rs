@@ -84,7 +84,9 @@ impl Datapath {
             Pins::create(bpffs).map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
         let exclusive = Exclusive::take(bpffs)?;
         // Of an agent that was killed while somebody watched; its programs are replaced as they are taken over.
-        pins.remove_watch().map_err(|source| DatapathError::Pins { path: bpffs.clone(), source })?;
+        if let Err(error) = pins.remove_watch() {
+            tracing::warn!(%error, "cannot remove the pins of watched programs' maps: nobody can watch until they are gone");
+        }
         older.iter().try_for_each(|older| older.carry_maps(&pins))?;
         let (programs, mut maps) = loader::load(&pins, *max_flows, *late_programs)?;
         maps.marks.set(0, config.mark_mask.marks(), 0).map_err(in_map("MARKS"))?;

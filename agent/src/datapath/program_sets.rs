@@ -10,6 +10,7 @@ use aya::programs::{CgroupSockAddr, SchedClassifier, Xdp};
 
 use super::attach::cgroup::SocketProgram;
 use super::attach::hook::{Program, ProgramSet};
+use super::attach::xdp;
 use super::loader::{self, Build, ObjectError, Programs};
 use super::pins::Pins;
 
@@ -20,6 +21,8 @@ pub struct ProgramSets {
     watched: Option<Sets>,
     /// Programs of the watched build that could not be loaded: the plain ones stay.
     unwatched: HashSet<(ProgramSet, Program)>,
+    /// The same of the drivers' program.
+    native_is_plain: bool,
     pins: Pins,
 }
 
@@ -51,13 +54,14 @@ impl ProgramSets {
     /// Starts with the loaded programs for open ports.
     pub fn new(open: Programs, pins: Pins) -> Self {
         let plain = Sets { loaded: HashMap::from([(ProgramSet::Open, open)]), build: Build::Plain };
-        Self { plain, watched: None, unwatched: HashSet::new(), pins }
+        Self { plain, watched: None, unwatched: HashSet::new(), native_is_plain: false, pins }
     }
 
     /// From now on the watched build is in force; nothing is attached by that. Returns what was in force, for
     /// [`ProgramSets::put_back`].
     pub(super) fn watch(&mut self, capturing: bool) -> Former {
         self.unwatched.clear();
+        self.native_is_plain = false;
         let build = Build::Watched { capturing };
         Former(self.watched.replace(Sets { loaded: HashMap::new(), build }))
     }
@@ -70,6 +74,7 @@ impl ProgramSets {
     /// Puts in force what was so before [`ProgramSets::watch`].
     pub(super) fn put_back(&mut self, former: Former) {
         self.unwatched.clear();
+        self.native_is_plain = false;
         self.watched = former.0;
     }
 
@@ -110,13 +115,36 @@ impl ProgramSets {
         self.plain.set(set, &self.pins)?.get(program)
     }
 
-    /// The program of uplinks' drivers and its id, loaded now if it is not yet.
+    /// The program of uplinks' drivers and its id, loaded now if it is not yet. Where it is the watched one and cannot be loaded, the
+    /// plain one is in force from now on.
     ///
     /// # Errors
     /// [`ObjectError`].
     pub fn native(&mut self) -> Result<(&mut Xdp, u32), ObjectError> {
-        let sets = self.watched.as_mut().unwrap_or(&mut self.plain);
+        let loaded = self.native_in_force().map(|_| ());
+        if let Err(error) = loaded
+            && self.watched.is_some()
+            && !self.native_is_plain
+        {
+            tracing::warn!(program = xdp::NAME, %error, "cannot be watched");
+            self.native_is_plain = true;
+        }
+        self.native_in_force()
+    }
+
+    /// The same without the plain one in its place.
+    ///
+    /// # Errors
+    /// [`ObjectError`].
+    pub(super) fn native_in_force(&mut self) -> Result<(&mut Xdp, u32), ObjectError> {
+        let is_watched = !self.native_is_plain;
+        let sets = self.watched.as_mut().filter(|_| is_watched).unwrap_or(&mut self.plain);
         sets.set(ProgramSet::Uplinks, &self.pins)?.native()
+    }
+
+    /// From now on the plain program of uplinks' drivers is in force, until another build is.
+    pub(super) fn leave_native_plain(&mut self) {
+        self.native_is_plain = true;
     }
 
     /// A program on sockets and its id, loaded now if it is not yet.

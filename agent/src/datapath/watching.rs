@@ -110,11 +110,23 @@ impl Datapath {
         }
     }
 
+    /// Where the link is lost with that, the plain program is attached if it can be; else the next repair attaches one.
     fn replace_native(&mut self, index: u32) -> Result<(), DatapathError> {
+        let replaced = self.attach_native_in_force(index);
+        if matches!(replaced, Err(DatapathError::Native { .. })) {
+            self.programs.leave_native_plain();
+            if self.attach_native_in_force(index).is_err() {
+                self.natives.remove(&index);
+            }
+        }
+        replaced
+    }
+
+    fn attach_native_in_force(&mut self, index: u32) -> Result<(), DatapathError> {
         let pin = self.pins.nic(index);
-        let (program, id) = self.programs.native()?;
-        let replaced = xdp::attach(program, index, &pin);
-        replaced.map_err(|source| DatapathError::Native { ifname: format!("ifindex {index}"), source })?;
+        let (program, id) = self.programs.native_in_force()?;
+        let attached = xdp::attach(program, index, &pin);
+        attached.map_err(|source| DatapathError::Native { ifname: format!("ifindex {index}"), source })?;
         self.natives.insert(index, id);
         Ok(())
     }

@@ -12,7 +12,8 @@ use nix::libc;
 use super::attribute::Attributes;
 use super::batch::Batch;
 use super::expression::{Expressions, octets, value};
-use super::named_set::{self, Kind, NamedSet};
+use super::kind::Kind;
+use super::named_set::{self, NamedSet};
 
 /// `NFT_SET_MAP`.
 const MAP: u32 = 8;

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use nix::libc;
 
 use super::attribute::Attributes;
-use super::named_set::Kind;
+use super::kind::Kind;
 
 const LIST_ELEM: u16 = 1;
 const EXPR_NAME: u16 = 1;

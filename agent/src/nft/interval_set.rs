@@ -7,7 +7,8 @@ use nix::libc;
 
 use super::batch::Batch;
 use super::expression::octets;
-use super::named_set::{Kind, NamedSet, element};
+use super::kind::Kind;
+use super::named_set::{NamedSet, element};
 
 const INTERVAL: u32 = 4;
 const ELEM_FLAGS: u16 = 3;

@@ -12,6 +12,7 @@ mod class_map;
 mod expression;
 mod host_port;
 mod interval_set;
+mod kind;
 mod masquerade;
 mod named_set;
 mod names;

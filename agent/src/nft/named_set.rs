@@ -5,6 +5,7 @@ use nix::libc;
 use super::attribute::Attributes;
 use super::batch::Batch;
 use super::expression::value;
+use super::kind::Kind;
 use super::names::TABLE;
 
 const SET_TABLE: u16 = 1;
@@ -15,11 +16,6 @@ const SET_KEY_LEN: u16 = 5;
 const SET_ID: u16 = 10;
 /// Nobody may change it while a rule uses it; so it need not be watched.
 const CONSTANT: u32 = 2;
-/// What `nft` shows addresses, protocols and ports by (`TYPE_IPADDR`, `TYPE_IP6ADDR`, `TYPE_INET_PROTOCOL`, `TYPE_INET_SERVICE`, nftables/datatype.h).
-const TYPE_IPADDR: u32 = 7;
-const TYPE_IP6ADDR: u32 = 8;
-const TYPE_PROTOCOL: u32 = 12;
-const TYPE_PORT: u32 = 13;
 /// Of several values one behind the other each type has so many bits (`TYPE_BITS`).
 const TYPE_BITS: u32 = 6;
 
@@ -32,40 +28,6 @@ const ELEM_KEY: u16 = 1;
 
 /// Elements of one message: an attribute has 65,535 bytes at most, and an element up to 60.
 const TOGETHER: usize = 1000;
-
-/// What one value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// An IPv4 address.
-    V4,
-    /// An IPv6 address.
-    V6,
-    /// An IP protocol number.
-    Protocol,
-    /// A port.
-    Port,
-}
-
-impl Kind {
-    /// An address of a family.
-    pub(super) const fn address(is_v4: bool) -> Self {
-        if is_v4 { Self::V4 } else { Self::V6 }
-    }
-
-    const fn number(self) -> u32 {
-        match self {
-            Self::V4 => TYPE_IPADDR,
-            Self::V6 => TYPE_IP6ADDR,
-            Self::Protocol => TYPE_PROTOCOL,
-            Self::Port => TYPE_PORT,
-        }
-    }
-
-    /// Its bytes in a register: whole words.
-    pub(super) const fn length(self) -> u32 {
-        if matches!(self, Self::V6) { 16 } else { 4 }
-    }
-}
 
 /// The type and the length of values of these kinds, one behind the other.
 pub(super) fn type_of(kinds: &[Kind]) -> (u32, u32) {

@@ -13,7 +13,8 @@ use nix::libc;
 use super::attribute::Attributes;
 use super::batch::Batch;
 use super::expression::{Comparison, Expressions, Part, Side, octets, value};
-use super::named_set::{Kind, NamedSet, element, type_of};
+use super::kind::Kind;
+use super::named_set::{NamedSet, element, type_of};
 
 /// `NFT_SET_MAP`.
 const MAP: u32 = 8;

@@ -32,8 +32,10 @@ impl Node {
         let Some(known) = self.registry.get(key).cloned() else {
             return Err(Refusal::NotAttached(key.clone()));
         };
-        let changed = Attachment { port: BridgePort { mappings, ..known.port.clone() }, ..known.clone() };
-        validation::port(&changed.port)?;
+        let port = BridgePort { mappings, ..known.port.clone() };
+        validation::port(&port)?;
+        self.heed_before(&port);
+        let changed = Attachment { opened: self.heeds_host_ports(&port), port, ..known.clone() };
         self.forget_gone_owners_of_ports(&changed.port)?;
         self.refuse_taken_ports(&changed.port)?;
         let done = self.remap(&known, &changed).and_then(|()| Ok(self.store.write(&changed.port)?));

@@ -167,7 +167,7 @@ impl Node {
             nat_ingress: NatIngress::default(),
             reverse_paths: Filters::default(),
             masquerade: Masquerade::new(config.masquerade),
-            heeding: Heeded::new(config.filters, config.filter_lease),
+            heeding: Heeded::new(config),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,
             kernel_flows: KernelFlows::default(),

@@ -1,8 +1,9 @@
 //! The draft of CNI's second version: a client that is made from it attaches, asks, registers and deletes.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shunt_cni::client::Channel;
 use shunt_cni::proto::draft::cni_client::CniClient;
 use shunt_cni::proto::draft::{
@@ -10,9 +11,11 @@ use shunt_cni::proto::draft::{
     DeleteAttachmentRequest, Ipam, LinuxAttachmentConfig, NetworkRegistrationRequest, PodConfig, PodMetadata,
 };
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
 use crate::client::{OfCni as _, connect};
+use crate::waiting::{PLACES, SLOW};
 use crate::world::World;
 
 /// A client of the draft's.
@@ -33,12 +36,8 @@ impl Client {
     }
 
     fn add(&mut self, pod: &PodConfig, extradata: &[(&str, &str)]) -> Result<AddAttachmentResponse, Status> {
-        let request = AddAttachmentRequest {
-            ifname: "eth0".to_owned(),
-            podconfig: Some(pod.clone()),
-            extradata: said(extradata),
-        };
-        self.runtime.block_on(self.stub.add_attachment(request)).map(tonic::Response::into_inner)
+        let added = self.stub.add_attachment(adding(pod, extradata));
+        self.runtime.block_on(added).map(tonic::Response::into_inner)
     }
 
     fn delete(&mut self, pod: &PodConfig) -> Result<(), Status> {
@@ -58,6 +57,14 @@ impl Client {
 
     fn register(&mut self, request: NetworkRegistrationRequest) -> Result<String, Status> {
         Ok(self.runtime.block_on(self.stub.register_network(request))?.into_inner().id)
+    }
+}
+
+fn adding(pod: &PodConfig, extradata: &[(&str, &str)]) -> AddAttachmentRequest {
+    AddAttachmentRequest {
+        ifname: "eth0".to_owned(),
+        podconfig: Some(pod.clone()),
+        extradata: said(extradata),
     }
 }
 
@@ -196,4 +203,53 @@ fn what_the_draft_cannot_mean_here_is_refused_and_leaves_nothing() {
     assert_eq!(client.status(&[]).unwrap_err().of_cni().code, 4);
     client.delete(&good).unwrap();
     world.assert_empty();
+}
+
+#[test]
+fn a_pod_whose_network_is_not_known_is_not_said_to_be_deleted() {
+    let mut world = World::start();
+    let web = pod(&mut world, "one", &[("tier", "web")]);
+    let mut list = world.list(&[world.shunt()]);
+    let mut client = Client::connect(&world);
+    for name in ["pods", "more"] {
+        list["name"] = name.into();
+        let request = registration(&list, &[("tier", "web")]);
+        client.register(NetworkRegistrationRequest { name: name.to_owned(), ..request }).unwrap();
+    }
+    let refused = client.delete(&web).unwrap_err().of_cni();
+    assert!(refused.code == 7 && refused.msg.contains("all claim"), "{refused:?}");
+}
+
+#[test]
+fn calls_that_wait_for_another_one_keep_nobody_else_from_a_place() {
+    let mut world = World::start();
+    world.write_plugin("slow", SLOW);
+    let list = world.list(&[world.shunt(), json!({ "type": "slow" })]);
+    let slow = pod(&mut world, "one", &[("tier", "web")]);
+    let mut client = Client::connect(&world);
+    client.register(registration(&list, &[("tier", "web")])).unwrap();
+    let [begun, go] = ["begun", "go"].map(|what| world.lab.root().join(format!("foreign/slow.{what}")));
+    let mut stub = client.stub.clone();
+    client.runtime.block_on(async {
+        let add = || {
+            let (mut stub, request) = (client.stub.clone(), adding(&slow, &[]));
+            tokio::spawn(async move { stub.add_attachment(request).await })
+        };
+        let first = add();
+        while !begun.exists() && !first.is_finished() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        let more: Vec<_> = (0..2 * PLACES).map(|_| add()).collect();
+        sleep(Duration::from_millis(500)).await;
+        let extradata = said(&[("network", "pods")]);
+        let other = stub.attachment_status(AttachmentStatusRequest { extradata });
+        let other = timeout(Duration::from_secs(10), other).await;
+        std::fs::write(&go, "").unwrap();
+        other.expect("the waiting ones have all places").unwrap();
+        for call in more.into_iter().chain([first]) {
+            call.await.unwrap().unwrap();
+        }
+    });
+    client.delete(&slow).unwrap();
+    assert_eq!(world.left(), ["state networks/pods.conflist"]);
 }

@@ -93,6 +93,29 @@ fn a_crowd_of_plugins_is_served_at_a_time() {
     world.assert_empty();
 }
 
+/// A plugin that calls the next one itself, as meta-plugins do.
+const DELEGATING: &str = r#"sed 's/"type":"delegating"/"type":"shunt"/' | "${CNI_PATH%%:*}/shunt""#;
+
+/// The service holds the attachment for the chain: what its programs hand over would wait for the chain to end.
+#[test]
+fn a_program_of_the_service_s_chain_does_not_hand_over_to_it() {
+    let mut world = World::start();
+    world.write_plugin("delegating", DELEGATING);
+    let mut plugin = world.shunt();
+    plugin["type"] = json!("delegating");
+    plugin["agentSocket"] = json!(world.node.agent().socket());
+    plugin["viaAgent"] = json!(world.socket());
+    let list = world.list(&[plugin]);
+    let asked = world.container_of("one", &list);
+    let mut client = world.client();
+    let begun = std::time::Instant::now();
+    client.add(&asked).unwrap();
+    client.delete(&asked).unwrap();
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(30), "{took:?}");
+    world.assert_empty();
+}
+
 /// The runtime asks once more, as it does with every plugin that has failed.
 #[test]
 fn plugins_whose_agent_is_restarted_fail_and_can_be_repeated() {

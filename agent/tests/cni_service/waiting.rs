@@ -12,10 +12,10 @@ use crate::client::{Asked, Client};
 use crate::world::{World, eventually};
 
 /// Places for calls of root that are done at a time.
-const PLACES: usize = 32;
+pub(crate) const PLACES: usize = 32;
 
 /// Holds an ADD up until it may go on.
-const SLOW: &str = r#"
+pub(crate) const SLOW: &str = r#"
 [ "$CNI_COMMAND" = ADD ] || exit 0
 touch "$0.begun"
 while [ ! -e "$0.go" ]; do sleep 0.01; done

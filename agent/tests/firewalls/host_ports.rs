@@ -200,7 +200,7 @@ fn is_answered(protocol: Protocol, to: SocketAddr) -> bool {
 
 /// What differs under these rule sets and their changes.
 fn differences(sets: &[RuleSet]) -> Vec<String> {
-    let sides = [Side::start(Some("filters = 'heed'")), Side::start(None)];
+    let sides = [Side::start(Some("filters = 'heed'\nfilter_host_ports = true")), Side::start(None)];
     let mut found = Vec::new();
     for set in sets {
         let scripts = [&["clear", set.rules][..], set.changes].concat();
@@ -291,7 +291,7 @@ fn go_on(all: &mut [Conversation], when: &str) {
 /// Somebody adds a first rule, and takes it away again: who opens changes, and no connection is lost.
 #[test]
 fn who_opens_host_ports_changes_without_a_loss() {
-    let mut side = Side::start(Some("filters = 'auto'"));
+    let mut side = Side::start(Some("filters = 'auto'\nfilter_host_ports = true"));
     side.until_opened(false);
     assert!(!side.leads(), "nobody has rules: nothing is tracked");
     let mut programs = side.talks();
@@ -329,7 +329,7 @@ fn who_opens_host_ports_changes_without_a_loss() {
 /// Our rules go with the container, and with the agent.
 #[test]
 fn nothing_is_left_of_what_opens_host_ports() {
-    let side = Side::start(Some("filters = 'heed'"));
+    let side = Side::start(Some("filters = 'heed'\nfilter_host_ports = true"));
     assert!(side.leads());
     let network = side.network.clone();
     side.sandboxes[1].delete(&side.node, &network).unwrap();

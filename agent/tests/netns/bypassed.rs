@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A node with a container that has a host port.
 fn stage() -> Stage {
-    let mut stage = Stage::empty_by("filters = 'bypass'");
+    let mut stage = Stage::empty();
     let open = stage.network.clone();
     let mapping = json!([{ "hostPort": 8080, "containerPort": 80, "protocol": "udp" }]);
     stage.network = open.clone().with("runtimeConfig", json!({ "portMappings": mapping }));

@@ -21,6 +21,9 @@ use crate::restrictions::tap;
 use crate::stage::Stage;
 use crate::wire::{Wire, arp, frame};
 
+#[path = "watched/verbs.rs"]
+mod verbs;
+
 /// Nobody's address, and one that no station may have.
 const NOBODY: [u8; 6] = [2, 0xde, 0xad, 0, 0, 1];
 const GROUP: [u8; 6] = [3, 0xde, 0xad, 0, 0, 1];

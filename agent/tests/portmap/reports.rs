@@ -37,7 +37,7 @@ fn host_ports_and_their_connections_are_told() {
     let mappings = ask(&stage, "mappings");
     assert_eq!(mappings.len(), 2, "{mappings:?}");
     let told = json!({ "proto": "tcp", "host_ip": null, "host_port": 8080, "network": "pods", "container": "one",
-        "ifname": "eth0", "container_ips": [v4, v6], "container_port": 7000, "connections": 2,
+        "ifname": "eth0", "container_ips": [v4, v6], "container_port": 7000, "kernel": false, "connections": 2,
         "from": mappings[0]["from"], "to": mappings[0]["to"] });
     assert_eq!(mappings[0], told);
     for mapping in &mappings {

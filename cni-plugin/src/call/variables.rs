@@ -5,8 +5,11 @@
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
-/// The variables of the specification, and the trace of which the call is a part (W3C Trace Context and Baggage).
-const NAMES: [&str; 9] = [
+/// Set where the agent's CNI service has run the program: it waits for it, so that what is handed over to it would wait for itself.
+pub const IN_SERVICE: &str = "SHUNT_IN_SERVICE";
+
+/// The variables of the specification, the trace of which the call is a part (W3C Trace Context and Baggage), and who waits for it.
+const NAMES: [&str; 10] = [
     "CNI_CONTAINERID",
     "CNI_NETNS",
     "CNI_IFNAME",
@@ -16,6 +19,7 @@ const NAMES: [&str; 9] = [
     "TRACEPARENT",
     "TRACESTATE",
     "BAGGAGE",
+    IN_SERVICE,
 ];
 
 /// The variables of one call, without its verb.

@@ -13,7 +13,7 @@ use prost::Message as _;
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
-use super::error::ServiceError;
+use super::error::{ServiceError, TRY_AGAIN};
 use super::message::{InvokeRequest, InvokeResponse};
 
 /// `shunt.cni.v1.CniService`.
@@ -41,9 +41,8 @@ const UNIMPLEMENTED: &str = "12";
 const PERMISSION_DENIED: &str = "7";
 const UNAVAILABLE: &str = "14";
 
-/// Codes of CNI's for the last two.
+/// The code of CNI's for one who may not.
 const IO: u32 = 5;
-const TRY_AGAIN: u32 = 11;
 
 /// Sends the request and waits for the answer.
 ///
@@ -220,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_whether_something_was_begun() {
-        let of = |status| of_status(Path::new("/s"), status, "why").is_unbegun();
-        assert_eq!(["12", "7", "14"].map(of), [true; 3]);
-        assert_eq!(["2", "4", "13", "1", ""].map(of), [false; 5]);
+    fn a_status_says_whether_somebody_may_be_at_work() {
+        let of = |status| of_status(Path::new("/s"), status, "why").may_be_done_here();
+        assert_eq!(["12", "7"].map(of), [true; 2]);
+        assert_eq!(["14", "2", "4", "13", "1", ""].map(of), [false; 6]);
     }
 }

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 /// What to do where there is no service.
 const CURE: &str = "see that shunt-agent runs with a section [api] in its file, or take `viaAgent` out of the network's configuration";
 
+/// The code of a service that is busy, maybe with the same attachment.
+pub(super) const TRY_AGAIN: u32 = 11;
+
 /// The service has not done a call. But for [`ServiceError::Broken`] nothing was begun.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
@@ -36,8 +39,9 @@ pub(crate) enum ServiceError {
 }
 
 impl ServiceError {
-    /// Whether the service has begun nothing, and will not.
-    pub(crate) fn is_unbegun(&self) -> bool {
-        !matches!(self, Self::Broken { .. })
+    /// Whether the call can be done here: the service does not work on it, and will not. One that is busy may be at an earlier call about the
+    /// same attachment.
+    pub(crate) fn may_be_done_here(&self) -> bool {
+        !matches!(self, Self::Broken { .. } | Self::Refused { code: TRY_AGAIN, .. })
     }
 }

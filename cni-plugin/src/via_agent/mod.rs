@@ -2,7 +2,7 @@
 //!
 //! What the runtime has said is read here, so that what is wrong with it is said as ever. Then the call is sent as it came, and what the
 //! procedure would have printed comes back. It is done in one of the two places and never in both: only a DEL that the service has not begun is
-//! done here, for a container's end must not wait for an agent.
+//! done here, for a container's end must not wait for an agent. One that is busy may be at the same attachment's ADD: then DEL is repeated.
 
 mod client;
 mod error;
@@ -13,7 +13,7 @@ pub use message::{InvokeRequest, InvokeResponse, Outcome, Refusal};
 
 use std::path::Path;
 
-use crate::call::{Call, Failure, Verb};
+use crate::call::{Call, Failure, IN_SERVICE, Verb};
 use crate::config::{Config, Personality};
 use crate::error::{Error, StatusError};
 
@@ -39,14 +39,16 @@ pub(crate) fn hand_over(program: &str, config: &Config, call: &Call) -> Option<R
     }
 }
 
-/// Whether somebody else can do it. VALIDATE asks nobody, and as an IPAM the plugin is a part of another one's call.
+/// Whether somebody else can do it. VALIDATE asks nobody; as an IPAM, and where another program of the service's has called it, the plugin is a
+/// part of another one's call, which would be waited for.
 fn is_handed_over(config: &Config, call: &Call) -> bool {
-    !call.setting.is_service && call.verb != Verb::Validate && config.personality != Personality::Ipam
+    let is_in_service = call.setting.is_service || call.variables.text(IN_SERVICE).is_some();
+    !is_in_service && call.verb != Verb::Validate && config.personality != Personality::Ipam
 }
 
 fn of_service(error: ServiceError, verb: Verb) -> Option<Result<String, Error>> {
     match verb {
-        Verb::Del if error.is_unbegun() => None,
+        Verb::Del if error.may_be_done_here() => None,
         Verb::Status => Some(Err(StatusError::Service(error).into())),
         _ => Some(Err(error.into())),
     }

@@ -146,7 +146,7 @@ impl Pipeline {
                 Deliver,
             ],
             Self::ToContainer => &[Port, Parse, OriginCheck, TrackKernelFlow, Accept, Deliver],
-            Self::ToUplink => &[Port, Parse, OriginCheck, TrackKernelFlow, Deliver],
+            Self::ToUplink => &[Port, Parse, OriginCheck, TrackKernelFlow, Accept, Deliver],
             Self::ToMember => &[Port, Deliver],
             Self::FromHost => &[Port, Parse, NeighborProxy, Find, Isolate, TrackKernelFlow, Accept, Deliver],
             Self::FromMapped => &[Port, Guard, Parse, MacFilter, Find, Translate, Deliver],

@@ -86,9 +86,25 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "accepted-by-a-tag",
         file: "ebpf/src/stages/track_kernel_flow.rs",
-        find: " && !frame.is_tagged()",
-        replace: "",
+        find: "origin == owner.ifindex && !frame.is_tagged()",
+        replace: "origin == owner.ifindex",
         why: "a tagged frame, which rules of IP do not see, would open a flow",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "accepted-by-a-tag-from-beyond",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
+        find: " && !frame.is_tagged() && is_wire(origin, port, tables)",
+        replace: " && is_wire(origin, port, tables)",
+        why: "a tagged frame from beyond an uplink would open a flow",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "accepted-for-an-unknown-container",
+        file: "ebpf/src/stages/track_kernel_flow.rs",
+        find: " && is_wire(origin, port, tables)",
+        replace: "",
+        why: "who sends by an address that is nobody's would open a flow, although no program asks for its answers",
         judge: Judge::Host,
     },
     Fault {

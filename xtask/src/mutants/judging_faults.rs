@@ -254,7 +254,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "bridged-between-dnat-and-masquerade",
         file: "ebpf/src/stages/track_kernel_flow.rs",
-        find: "        Way::Bridged if !tables.is_local(&source) => Sender::Container,\n",
+        find: "        Way::Bridged if !tables.is_local(&flow.source) => Sender::Container,\n",
         replace: "",
         why: "the answer of another plugin's host port would reach its client untranslated",
         judge: Judge::Host,
@@ -262,7 +262,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "own-answers-left-to-the-bridge",
         file: "ebpf/src/stages/track_kernel_flow.rs",
-        find: "Way::Bridged if !tables.is_local(&source) => Sender::Container,",
+        find: "Way::Bridged if !tables.is_local(&flow.source) => Sender::Container,",
         replace: "Way::Bridged => Sender::Container,",
         why: "a neighbour's answer by a host port would meet rules that never saw the connection begin",
         judge: Judge::Host,

@@ -6,8 +6,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "drop-lets-through",
         file: "ebpf/programs/src/action.rs",
-        find: "=> TC_ACT_SHOT",
-        replace: "=> TC_ACT_UNSPEC",
+        find: "            TC_ACT_SHOT\n",
+        replace: "            TC_ACT_UNSPEC\n",
         why: "what is dropped would be delivered by the kernel",
         judge: Judge::Loaded,
     },

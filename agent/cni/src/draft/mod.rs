@@ -13,7 +13,7 @@ use tonic::{Extensions, Request, Response, Status, async_trait};
 
 use self::asked::Pod;
 use self::keys::{CONTAINER, IFNAME, NETWORK};
-use self::registered::Selection;
+use self::registered::{Selection, unselected};
 use crate::cache::Cached;
 use crate::caller::Caller;
 use crate::calls::Calls;
@@ -65,14 +65,14 @@ impl Draft {
         on_thread(move || look(&calls), move || drop(place)).await
     }
 
-    /// The network that an attachment is to be of.
-    async fn network(&self, beside: &Beside, pod: &Pod) -> Result<Source, Failure> {
+    /// The network that an attachment is to be of, if there is one for it.
+    async fn network(&self, beside: &Beside, pod: &Pod) -> Result<Option<Source>, Failure> {
         if let Some(source) = &pod.network {
-            return Ok(source.clone());
+            return Ok(Some(source.clone()));
         }
         let labels = pod.labels.clone();
         let name = self.look(beside, move |calls| Selection::of(&calls.0.networks, &labels)).await?;
-        Ok(Source::Name(name))
+        Ok(name.map(Source::Name))
     }
 
     /// Attachments of this interface of a container, in one network or in all.
@@ -99,7 +99,7 @@ impl Cni for Draft {
         let (beside, message) = Beside::of(request);
         beside.must_be_allowed_to("AddAttachment")?;
         let pod = pod_of(message)?;
-        let source = self.network(&beside, &pod).await?;
+        let source = self.network(&beside, &pod).await?.ok_or_else(unselected)?;
         let network = name_of(&source)?;
         let (attachment, sandbox) = (Some(pod.attachment.clone()), Some(pod.sandbox));
         let asked =
@@ -121,7 +121,7 @@ impl Cni for Draft {
         let mut asked: Vec<_> = self.cached(&beside, key, network).await?.iter().map(request_about).collect();
         // Nothing is cached of an Add that has failed; a pod that no network selects has nothing that could be left.
         if asked.is_empty()
-            && let Ok(source) = self.network(&beside, &pod).await
+            && let Some(source) = self.network(&beside, &pod).await?
         {
             asked.push((v1::Network { source: Some(source) }, pod.attachment, pod.sandbox));
         }

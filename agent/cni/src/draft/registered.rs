@@ -19,11 +19,14 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The network whose selector is part of the labels, else the default one.
+    /// The network whose selector is part of the labels, else the default one, if there is one.
     ///
     /// # Errors
-    /// Code 7: there is none, or more than one.
-    pub(super) fn of(networks: &Networks, labels: &HashMap<String, String>) -> Result<String, Failure> {
+    /// Code 7: there is more than one.
+    pub(super) fn of(
+        networks: &Networks,
+        labels: &HashMap<String, String>,
+    ) -> Result<Option<String>, Failure> {
         // A file that cannot be read is no network; a call that names it is told why.
         let known = networks.names().into_iter().filter_map(|name| networks.read(&name).ok());
         let known: Vec<_> = known.map(|list| (Self::in_list(&list), list.name)).collect();
@@ -34,9 +37,9 @@ impl Selection {
         let selecting = those(&|selection| selection.selects(labels));
         let found = if selecting.is_empty() { those(&|selection| selection.is_default) } else { selecting };
         match found.as_slice() {
-            [one] => Ok((*one).to_owned()),
-            [] => Err(invalid("no registered network selects the pod, and none is the default".to_owned())),
-            many => Err(invalid(format!("the networks {many:?} all claim the pod: name one"))),
+            [one] => Ok(Some((*one).to_owned())),
+            [] => Ok(None),
+            many => Err(invalid(&format!("the networks {many:?} all claim the pod: name one"))),
         }
     }
 
@@ -51,7 +54,12 @@ impl Selection {
     }
 }
 
-fn invalid(why: String) -> Failure {
+/// No network is the pod's.
+pub(super) fn unselected() -> Failure {
+    invalid("no registered network selects the pod, and none is the default")
+}
+
+fn invalid(why: &str) -> Failure {
     Failure::new(codes::INVALID_CONFIG, format!("{why} (`extradata[\"network\"]`)"))
 }
 
@@ -84,9 +92,9 @@ mod tests {
             ("other", json!({ "attachmentSelector": {}, "isDefault": true })),
         ]);
         let of = |said: &[(&str, &str)]| Selection::of(&networks, &labels(said));
-        assert_eq!(of(&[("tier", "web"), ("zone", "us")]).unwrap(), "web");
-        assert_eq!(of(&[]).unwrap(), "other");
-        assert_eq!(of(&[("tier", "db")]).unwrap(), "other");
+        assert_eq!(of(&[("tier", "web"), ("zone", "us")]).unwrap().unwrap(), "web");
+        assert_eq!(of(&[]).unwrap().unwrap(), "other");
+        assert_eq!(of(&[("tier", "db")]).unwrap().unwrap(), "other");
         let many = of(&[("tier", "web"), ("zone", "eu")]).unwrap_err();
         assert!(many.code == codes::INVALID_CONFIG && many.msg.contains("\"eu\", \"web\""), "{many:?}");
     }
@@ -94,6 +102,6 @@ mod tests {
     #[test]
     fn without_a_default_a_pod_without_labels_has_no_network() {
         let (_folder, networks) = networks(&[("plain", Value::Null), ("odd", json!(7))]);
-        assert_eq!(Selection::of(&networks, &labels(&[])).unwrap_err().code, codes::INVALID_CONFIG);
+        assert_eq!(Selection::of(&networks, &labels(&[])).unwrap(), None);
     }
 }

@@ -2,11 +2,13 @@
 
 mod addresses;
 mod interrupted;
+mod output;
 mod pcapng;
 mod selection;
 mod stream;
 mod text;
 
+pub(super) use self::output::Output;
 pub(super) use self::pcapng::Capture as PacketFile;
 pub(super) use self::selection::Selection;
 pub(super) use self::stream::{Losses, Stream};

@@ -3,6 +3,7 @@
 //! A tcx link wherever the kernel has tcx: it is pinned, and leaves the interface's ingress qdisc to a shaper later in the chain. A clsact
 //! filter elsewhere.
 
+mod attached;
 pub mod cgroup;
 pub mod clsact;
 pub mod hook;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use shunt_agent_api::ProgramMode;
 
+pub(super) use self::attached::Attached;
 pub use self::way::Way;
 
 use self::hook::{Hook, Program};
@@ -28,15 +30,6 @@ const LINGERING: Duration = Duration::from_secs(10);
 
 /// How long to wait for it where packets would be dropped otherwise.
 const PARTING: Duration = Duration::from_millis(500);
-
-/// An attached program.
-#[derive(Clone, Debug)]
-pub(super) struct Attached {
-    /// Where.
-    pub(super) hook: Hook,
-    /// How.
-    pub(super) mode: ProgramMode,
-}
 
 impl Datapath {
     /// Attaches a program.

@@ -51,7 +51,8 @@ impl Node {
                 && !self.heeding.is_found
                 && self.heeding.harms.are_met_in(&Reach::of([arriving].into_iter()))
         };
-        if is_stricter || is_met() {
+        let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty();
+        if is_stricter || is_published || is_met() {
             self.follow_others_rules_with(Some(arriving));
         }
     }

@@ -8,6 +8,7 @@ mod heeded;
 mod kept;
 mod listed;
 mod opened;
+mod opening;
 mod state;
 mod tracking;
 mod watch;

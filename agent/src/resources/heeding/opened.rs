@@ -11,7 +11,6 @@ use shunt_agent_api::{BridgePort, PortMapping};
 use shunt_netlink::conntrack::{TrackedConnection, tracked_connections};
 use shunt_netlink::netfilter::BaseChain;
 
-use super::harms::Harms;
 use crate::config::Filters;
 use crate::datapath::encode::protocol_number;
 use crate::kernel::KernelError;
@@ -24,30 +23,6 @@ use crate::resources::external_rule::hooks::{self, Crossed};
 /// Between two looks for connections that the kernel still carries.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// What the agent remembers of it.
-#[derive(Debug, Default)]
-pub(crate) struct Opening {
-    /// Who has rules that may refuse or change something of what comes to host ports.
-    pub(super) by: Vec<String>,
-    /// What these rules do.
-    harms: Harms,
-    /// Whether the kernel has refused our rules; then the programs open.
-    is_refused: bool,
-    /// When it was last looked for connections that the kernel carries though it opens none any more; none while there are none.
-    carried: Option<Instant>,
-}
-
-impl Opening {
-    /// Whether connections that the kernel has opened may live.
-    pub(crate) fn carries(&self) -> bool {
-        self.carried.is_some()
-    }
-
-    pub(super) fn forget(&mut self) {
-        (self.by, self.harms) = (Vec::new(), Harms::default());
-    }
-}
-
 impl Node {
     /// Whether the kernel opens a port's host ports.
     pub(crate) fn heeds_host_ports(&self, port: &BridgePort) -> bool {
@@ -57,7 +32,7 @@ impl Node {
             Filters::Auto => !opening.by.is_empty(),
             Filters::Heed => true,
         };
-        is_heeded && !opening.is_refused && port.is_bridged() && !port.mappings.is_empty()
+        opening.is_asked && is_heeded && !opening.is_refused && port.is_bridged() && !port.mappings.is_empty()
     }
 
     /// Whether the kernel opens any.
@@ -83,8 +58,11 @@ impl Node {
         chains: &[BaseChain],
         crossed: &Crossed,
     ) {
-        let met = hooks::met_by_host_ports(chains, crossed);
         let opening = &mut self.heeding.opening;
+        if !opening.is_asked {
+            return;
+        }
+        let met = hooks::met_by_host_ports(chains, crossed);
         opening.harms.read(generation, &met);
         // Answers go to any address.
         let harmful = opening.harms.met_in(&Reach::anywhere());

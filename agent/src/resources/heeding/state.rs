@@ -7,10 +7,10 @@ use shunt_netlink::netfilter::BaseChain;
 
 use super::harms::Harms;
 use super::listed::Listed;
-use super::opened::Opening;
+use super::opening::Opening;
 use super::tracking::Tracking;
 use super::watch::Watcher;
-use crate::config::{FilterLease, Filters};
+use crate::config::{Config, FilterLease, Filters};
 
 /// Whether others' rules are heeded, and why.
 #[derive(Debug)]
@@ -53,10 +53,10 @@ pub(super) struct Kept {
 }
 
 impl Heeded {
-    pub(crate) fn new(mode: Filters, lease: FilterLease) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
-            mode,
-            lease,
+            mode: config.filters,
+            lease: config.filter_lease,
             modes: HashMap::new(),
             is_on: false,
             is_found: false,
@@ -65,7 +65,7 @@ impl Heeded {
             by: Vec::new(),
             listed: Listed::default(),
             harms: Harms::default(),
-            opening: Opening::default(),
+            opening: Opening { is_asked: config.filter_host_ports, ..Opening::default() },
             kept: Kept::default(),
             watcher: None,
             has_been_on: false,
@@ -124,15 +124,17 @@ impl Heeded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Options;
 
     #[test]
     fn what_the_node_sends_is_asked_for_as_the_networks_of_the_bridge_say() {
-        let lease = FilterLease::default();
         let modes = HashMap::from([(7, Filters::Bypass), (8, Filters::Heed)]);
         for (file, without_networks) in
             [(Filters::Bypass, false), (Filters::Auto, true), (Filters::Heed, true)]
         {
-            let heeded = Heeded { modes: modes.clone(), is_node_heeded: true, ..Heeded::new(file, lease) };
+            let flags = Options { filters: Some(file), ..Options::default() };
+            let config = Config::resolve(None, flags).unwrap();
+            let heeded = Heeded { modes: modes.clone(), is_node_heeded: true, ..Heeded::new(&config) };
             assert_eq!(
                 [7, 8, 9].map(|bridge| heeded.is_node_heeded(bridge)),
                 [false, true, without_networks]

@@ -42,8 +42,9 @@ impl Node {
             self.datapath.attach(&programs::of_translation(to))?;
         }
         self.datapath.write_mapped(to)?;
-        self.datapath.write_mappings(to)?;
+        // Whom the kernel is to open, it can before the programs do not.
         self.set_rules()?;
+        self.datapath.write_mappings(to)?;
         for error in self.datapath.erase_old_mappings(from, to) {
             tracing::warn!(key = %from.port.key, %error, "cannot remove a host port");
         }

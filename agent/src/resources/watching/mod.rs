@@ -2,7 +2,9 @@
 //!
 //! A thread of its own reads the packets, so no watcher keeps the agent waiting ([`reader`]).
 
+mod asked;
 mod reader;
+mod running;
 mod wanted;
 mod watcher;
 
@@ -10,35 +12,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::thread;
 
-use aya::maps::{Array, HashMap as BpfHashMap, MapData};
 use shunt_agent_api::{Pod, WatchReport, WatchRequest};
 use shunt_dataplane::abi::watch::Watch;
 use tokio::sync::mpsc;
 
+pub(crate) use self::running::Watching;
+
 use self::reader::Reader;
+use self::running::Running;
 use self::watcher::{Named, Shared, Watcher};
-use crate::datapath::in_map;
 use crate::datapath::watching::WatchMaps;
 use crate::resources::{Node, Refusal};
 
 /// Watchers at a time.
 const MAX_WATCHERS: usize = 8;
 
-/// Reports that may wait for a watcher.
-const BACKLOG: usize = 64;
-
-/// What is kept while somebody watches.
-#[derive(Default)]
-pub(crate) struct Watching(Option<Running>);
-
-struct Running {
-    shared: Arc<Shared>,
-    watch: Array<MapData, Watch>,
-    ports: BpfHashMap<MapData, u32, u32>,
-    in_force: Watch,
-    watched_ports: HashSet<u32>,
-    capturing: bool,
-}
+/// Full reports that may wait for a watcher.
+const BACKLOG: usize = 8;
 
 impl Node {
     /// Has packets told to a new watcher, who leaves by dropping the receiver.
@@ -46,9 +36,9 @@ impl Node {
     /// # Errors
     /// [`Refusal`]; nothing has changed then.
     pub(crate) fn watch(&mut self, request: WatchRequest) -> Result<mpsc::Receiver<WatchReport>, Refusal> {
-        wanted::check(&request)?;
+        asked::check(&request)?;
         self.look_after_watchers();
-        let running = match self.watching.0.take() {
+        let mut running = match self.watching.0.take() {
             Some(running) => running,
             None => self.begin_watching(&request)?,
         };
@@ -59,6 +49,7 @@ impl Node {
             watchers.push(Watcher::new(request, told));
         }
         drop(watchers);
+        running.keeps_capturing = false;
         self.watching.0 = Some(running);
         if full {
             return Err(Refusal::Watching(format!("{MAX_WATCHERS} watch already")));
@@ -75,11 +66,14 @@ impl Node {
 
     /// Forgets those who have left, and puts the plain programs in force with the last of them. Ports may have come or gone.
     pub(crate) fn look_after_watchers(&mut self) {
-        let Some(running) = &self.watching.0 else { return };
+        let Some(running) = &mut self.watching.0 else { return };
         let mut watchers = running.shared.watchers();
+        let before = watchers.len();
         watchers.retain(|watcher| !watcher.has_left());
         let is_over = watchers.is_empty();
+        let have_left = watchers.len() < before;
         drop(watchers);
+        running.keeps_capturing &= !have_left;
         if is_over {
             return self.end_watching();
         }
@@ -90,7 +84,8 @@ impl Node {
 
     /// Sends all watchers away.
     pub(crate) fn end_watching(&mut self) {
-        if let Some(running) = self.watching.0.take() {
+        if let Some(mut running) = self.watching.0.take() {
+            running.silence();
             self.datapath.unwatch();
             running.shared.end();
             tracing::info!("nobody watches any more: the programs are the plain ones again");
@@ -98,7 +93,7 @@ impl Node {
     }
 
     fn begin_watching(&mut self, request: &WatchRequest) -> Result<Running, Refusal> {
-        let capturing = wanted::captures(request);
+        let capturing = asked::captures(request);
         let WatchMaps { watch, ports, budgets, packets } = self.datapath.watch(capturing)?;
         let shared = Arc::new(Shared::default());
         let reader = Reader::new(packets, budgets, Arc::clone(&shared));
@@ -109,7 +104,8 @@ impl Node {
         }
         tracing::info!(capturing, "somebody watches: the programs are the watched ones");
         let (in_force, watched_ports) = (Watch::default(), HashSet::new());
-        Ok(Running { shared, watch, ports, in_force, watched_ports, capturing })
+        let keeps_capturing = false;
+        Ok(Running { shared, watch, ports, in_force, watched_ports, capturing, keeps_capturing })
     }
 
     /// Tells the programs what is wanted, and the reader which port is whose.
@@ -119,27 +115,21 @@ impl Node {
         let mut watchers = running.shared.watchers();
         watchers.iter_mut().for_each(|watcher| watcher.find_ports(&names));
         running.shared.set_names(names);
-        let capturing = watchers.iter().any(|watcher| wanted::captures(&watcher.request));
+        let capturing = watchers.iter().any(|watcher| asked::captures(&watcher.request));
         let wanted = wanted::of(&watchers);
         let ports = wanted::ports(&watchers);
         drop(watchers);
-        if running.capturing != capturing {
-            self.datapath.watch_anew(capturing)?;
-            running.capturing = capturing;
+        if running.capturing != capturing && !running.keeps_capturing {
+            match self.datapath.watch_anew(capturing) {
+                Ok(()) => running.capturing = capturing,
+                Err(error) if capturing => return Err(error.into()),
+                Err(error) => {
+                    tracing::warn!(%error, "programs that tell every packet stay, though drops are enough");
+                    running.keeps_capturing = true;
+                }
+            }
         }
-        for port in ports.difference(&running.watched_ports) {
-            running.ports.insert(port, 1, 0).map_err(in_map("WATCHED_PORTS"))?;
-        }
-        if wanted != running.in_force {
-            running.watch.set(0, wanted, 0).map_err(in_map("WATCH"))?;
-            running.in_force = wanted;
-        }
-        for port in running.watched_ports.difference(&ports) {
-            // It may have gone.
-            let _gone = running.ports.remove(port);
-        }
-        running.watched_ports = ports;
-        Ok(())
+        Ok(running.tell(wanted, &ports)?)
     }
 
     /// Whose each interface is.

@@ -19,17 +19,17 @@ use zerocopy::FromBytes as _;
 use super::watcher::{Named, Shared, Watcher};
 use crate::datapath::decisions::Said;
 
-/// Between two looks. The buffer takes what comes meanwhile.
+/// Until the next look where nothing was there. The buffer takes what comes meanwhile.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Until the next look where something was there: the agent's thread may need the watchers.
+const BREATH: Duration = Duration::from_millis(1);
 
 /// How often it is counted what could not be told.
 const COUNTING: Duration = Duration::from_millis(500);
 
-/// Bytes of one report.
-const MOST: usize = 256 << 10;
-
-/// Packets of one look: names and watchers are looked at again then.
-const AT_A_TIME: usize = 8_192;
+/// Packets of one look, during which the agent's thread waits for the watchers.
+const AT_A_TIME: usize = 256;
 
 /// Bytes of both MAC addresses, behind which a tag goes.
 const ADDRESSES: usize = 12;
@@ -56,21 +56,24 @@ impl Reader {
 
     /// Reads until nobody watches.
     pub(super) fn read(mut self) {
-        let mut counted = Instant::now();
+        let (mut counted, mut sent) = (Instant::now(), Instant::now());
         while !self.shared.is_over() {
             let read = self.look();
-            if counted.elapsed() >= COUNTING {
-                counted = Instant::now();
-                let (left_out, lost) = self.count();
+            if read == 0 || sent.elapsed() >= PAUSE {
+                sent = Instant::now();
+                let (left_out, lost) = if counted.elapsed() >= COUNTING {
+                    counted = sent;
+                    self.count()
+                } else {
+                    (0, 0)
+                };
                 self.shared.watchers().iter_mut().for_each(|watcher| watcher.send(left_out, lost));
             }
-            if read < AT_A_TIME {
-                sleep(PAUSE);
-            }
+            sleep(if read == 0 { PAUSE } else { BREATH });
         }
     }
 
-    /// Hands over what is there. Returns how many packets.
+    /// Takes over what is there, up to a bound. Returns how many packets.
     fn look(&mut self) -> usize {
         let since = since_1970();
         let mut read = 0;
@@ -81,7 +84,6 @@ impl Reader {
             read += 1;
             tell(&item, since, &self.shared, &mut watchers);
         }
-        watchers.iter_mut().for_each(|watcher| watcher.send(0, 0));
         read
     }
 
@@ -114,9 +116,6 @@ fn tell(item: &[u8], since: u64, shared: &Shared, watchers: &mut [Watcher]) {
     let report = report(&packet, bytes, since, said, is_to_interface, shared);
     for watcher in watchers.iter_mut().filter(|watcher| watcher.wants(&packet, is_to_interface)) {
         watcher.keep(report.clone());
-        if watcher.kept() >= MOST {
-            watcher.send(0, 0);
-        }
     }
 }
 

@@ -9,7 +9,13 @@ use shunt_dataplane::abi::watch::WatchedPacket;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::wanted;
+use super::asked;
+
+/// Bytes of one report, about.
+pub(super) const MOST: usize = 256 << 10;
+
+/// Names of interfaces that are gone are kept up to this number beside twice those that are there.
+const FORMER_NAMES: usize = 4_096;
 
 /// Whose an interface is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,36 +72,43 @@ impl Watcher {
         let at_port = self.request.ports.is_empty()
             || self.ports.contains(&packet.ifindex)
             || is_to_interface && self.ports.contains(&packet.target);
-        at_port && wanted::verdicts(&self.request) & (1 << (packet.verdict & 31)) != 0
+        at_port && asked::verdicts(&self.request) & (1 << (packet.verdict & 31)) != 0
     }
 
     pub(super) fn keep(&mut self, packet: PacketReport) {
-        self.bytes += size_of::<PacketReport>() + packet.data.len();
+        self.bytes += size(&packet);
         self.report.packets.push(packet);
+        if self.bytes >= MOST {
+            self.send(0, 0);
+        }
     }
 
-    /// Sends what is kept, if there is anything. What a slow watcher has no room for is counted as lost.
+    /// Sends what is kept, if there is anything. A slow watcher's packets wait until they are a report's; those are lost then.
     pub(super) fn send(&mut self, left_out: u64, lost: u64) {
         self.report.left_out += left_out;
         self.report.lost += lost;
         if self.report == WatchReport::default() {
             return;
         }
-        self.bytes = 0;
-        match self.told.try_send(std::mem::take(&mut self.report)) {
-            Err(TrySendError::Full(report)) => {
-                let WatchReport { packets, left_out, lost } = report;
-                let lost = lost + packets.len() as u64;
-                self.report = WatchReport { packets: Vec::new(), left_out, lost };
+        match self.told.try_reserve() {
+            Ok(room) => room.send(std::mem::take(&mut self.report)),
+            Err(TrySendError::Full(())) if self.bytes < MOST => return,
+            Err(TrySendError::Full(())) => {
+                self.report.lost += self.report.packets.len() as u64;
+                self.report.packets = Vec::new();
             }
-            Ok(()) | Err(TrySendError::Closed(_)) => {}
+            Err(TrySendError::Closed(())) => self.report = WatchReport::default(),
         }
+        self.bytes = 0;
     }
+}
 
-    /// Bytes that are kept.
-    pub(super) const fn kept(&self) -> usize {
-        self.bytes
-    }
+/// Bytes of a report, about.
+fn size(report: &PacketReport) -> usize {
+    let PacketReport { ifname, network, container, namespace, pod, program, .. } = report;
+    let PacketReport { verdict, to, stage, reason, data, .. } = report;
+    let words = [ifname, network, container, namespace, pod, program, verdict, to, stage, reason, data];
+    size_of::<PacketReport>() + words.iter().map(|word| word.len()).sum::<usize>()
 }
 
 /// The watchers and the interfaces' names.
@@ -111,9 +124,14 @@ impl Shared {
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of interfaces that are gone stay: their last packets may not be read yet.
+    /// Those of interfaces that are gone stay, until there are too many: their last packets may not be read yet.
     pub(super) fn set_names(&self, names: HashMap<u32, Named>) {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+        let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > 2 * names.len() + FORMER_NAMES {
+            *known = names;
+        } else {
+            known.extend(names);
+        }
     }
 
     pub(super) fn name(&self, ifindex: u32) -> Named {
@@ -129,5 +147,54 @@ impl Shared {
 
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> PacketReport {
+        PacketReport { container: "c".repeat(1_000), data: "d".repeat(1_000), ..PacketReport::default() }
+    }
+
+    #[test]
+    fn what_a_slow_watcher_has_no_room_for_waits_up_to_a_bound_and_is_counted_then() {
+        let (told, mut packets) = mpsc::channel(1);
+        let mut watcher = Watcher::new(WatchRequest::default(), told);
+        watcher.keep(packet());
+        watcher.send(0, 0);
+        watcher.keep(packet());
+        watcher.send(2, 1);
+        assert_eq!(packets.try_recv().unwrap().packets.len(), 1);
+        watcher.send(0, 0);
+        let report = packets.try_recv().unwrap();
+        assert_eq!((report.packets.len(), report.left_out, report.lost), (1, 2, 1));
+
+        for _ in 0..1_000 {
+            watcher.keep(packet());
+            assert!(watcher.bytes < MOST);
+        }
+        let first = packets.try_recv().unwrap().packets.len();
+        assert!((first - 1) * 2_000 < MOST, "words are counted, too: {first}");
+        watcher.send(0, 0);
+        let second = packets.try_recv().unwrap();
+        assert!(second.lost > 0 && second.packets.len() < first);
+        assert_eq!(first + second.packets.len() + second.lost as usize, 1_000);
+    }
+
+    #[test]
+    fn names_of_interfaces_that_are_gone_are_kept_up_to_a_bound() {
+        let shared = Shared::default();
+        let named = |indexes: std::ops::Range<u32>| {
+            indexes.map(|index| (index, Named::interface(format!("veth{index}")))).collect::<HashMap<_, _>>()
+        };
+        for index in 0..5_000 {
+            shared.set_names(named(index..index + 1));
+            assert!(shared.names.lock().unwrap().len() <= FORMER_NAMES + 4);
+        }
+        shared.set_names(named(6_000..6_001));
+        assert_eq!(shared.name(4_999).ifname, "veth4999");
+        assert_eq!(shared.name(1).ifname, "");
     }
 }

@@ -1,0 +1,73 @@
+//! How `drops --watch` and `capture` end: by an agent that ends, and by signals where nobody answers.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use shunt_lab::{Binaries, patience};
+
+use super::{PATIENCE, Watcher, checked, ids, packets, wait};
+use crate::wire::frame;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[test]
+fn a_capture_says_what_it_has_when_the_agent_ends() {
+    let (mut stage, wires) = checked();
+    let plain = ids(&stage);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("packets.pcapng");
+    let mut watcher =
+        Watcher::begin(&stage, &["capture", "-w", file.to_str().unwrap(), "--port", "two", "--for", "60s"]);
+    wait(&stage, &plain, true);
+    let sent = frame(wires[1].mac(), wires[0].mac(), "delivered");
+    wires[0].send(&sent);
+    let begun = Instant::now();
+    while !fs::read(&file).unwrap().windows(sent.len()).any(|bytes| bytes == sent) {
+        assert!(begun.elapsed() < patience(PATIENCE), "it is not captured");
+        sleep(LOOK);
+    }
+    stage.node.agent_mut().kill().unwrap();
+    let mut said = String::new();
+    watcher.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(watcher.0.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains(" packets captured; "), "{said}");
+    assert!(packets(&file).iter().any(|packet| packet.2 == sent));
+}
+
+/// The code that the verb ends with, where an agent never answers and a signal comes, once or again and again.
+fn code_by(signal: Signal, again: bool) -> Option<i32> {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent.sock");
+    let mute = UnixListener::bind(&socket).unwrap();
+    let mut command = Command::new(Binaries::find().unwrap().agent());
+    command.args(["drops", "--watch", "--socket"]).arg(&socket).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut watcher = Watcher(command.spawn().unwrap());
+    // The signals are taken before that.
+    let _asked = mute.accept().unwrap();
+    let id = Pid::from_raw(watcher.0.id() as i32);
+    kill(id, signal).unwrap();
+    let begun = Instant::now();
+    loop {
+        sleep(LOOK);
+        if let Some(status) = watcher.0.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(begun.elapsed() < patience(PATIENCE), "it goes on");
+        if again {
+            kill(id, signal).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_verb_that_hangs_ends_by_a_second_interrupt_and_by_one_termination() {
+    assert_eq!(code_by(Signal::SIGINT, true), Some(130));
+    assert_eq!(code_by(Signal::SIGTERM, false), Some(143));
+}
