@@ -76,7 +76,7 @@ impl Opened<'_> {
     /// Adds maps and sets to a transaction, numbered from `first` on; returns the next number.
     pub(super) fn add_to(&self, batch: &mut Batch, first: u32) -> u32 {
         let lists = [
-            ("at", &AT[..], self.leads(|port| port.host_ip.map(|ip| octets(ip)))),
+            ("at", &AT[..], self.leads(|port| port.host_ip.map(octets))),
             ("anywhere", &ANYWHERE[..], self.leads(|port| port.host_ip.is_none().then(Vec::new))),
             ("everyone", &LED[..], self.led(|hidden| *hidden == Hidden::Everyone)),
             ("neighbors", &LED[..], self.led(|hidden| matches!(hidden, Hidden::Neighbors(_)))),
@@ -102,12 +102,12 @@ impl Opened<'_> {
     }
 
     /// Leads what comes from elsewhere.
-    pub(super) fn from_elsewhere(&self) -> [Expressions; 2] {
+    pub(super) fn leading_others(&self) -> [Expressions; 2] {
         self.leading(|steps| steps.for_the_node())
     }
 
     /// Leads what the node's own sockets send. The loopback is left alone: what would answer it by a bridge is a martian.
-    pub(super) fn from_node(&self) -> [Expressions; 2] {
+    pub(super) fn leading_own(&self) -> [Expressions; 2] {
         let loopback = if self.is_v4 { LOOPBACK_V4 } else { LOOPBACK_V6 };
         self.leading(|steps| {
             let steps = steps.address(Side::Source, Comparison::IsNot, &loopback);

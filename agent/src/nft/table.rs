@@ -122,11 +122,11 @@ pub fn replace(rules: &Rules) -> Result<Committed, NftError> {
     let of_ports = |steps: Expressions| ("host ports", steps);
     // A chain of translations has nothing tracked; a rule that asks for a connection has (`nf_ct_netns_get`).
     let carried = (rules.carries && opened.is_empty()).then(|| Expressions::default().redirected());
-    let leading = opened.iter().flat_map(Opened::from_elsewhere).chain(carried);
+    let leading = opened.iter().flat_map(Opened::leading_others).chain(carried);
     fill(&mut batch, &PREROUTING, leading.map(of_ports));
     let hiding = opened.iter().flat_map(Opened::hiding).map(of_ports);
     fill(&mut batch, &POSTROUTING, hiding.chain(kept).chain(masqueraded));
-    let from_node = opened.iter().flat_map(Opened::from_node).map(of_ports);
+    let from_node = opened.iter().flat_map(Opened::leading_own).map(of_ports);
     let by_rules = rules.host_ports.iter().map(|rule| (&*rule.network, rule.steps()));
     fill(&mut batch, &OUTPUT, by_rules.chain(from_node));
     batch.commit()

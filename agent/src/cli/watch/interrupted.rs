@@ -32,11 +32,11 @@ impl Interrupted {
             if first == Ok(Signal::SIGTERM) {
                 let late = || {
                     thread::sleep(GRACE);
-                    end(Signal::SIGTERM)
+                    end(Signal::SIGTERM);
                 };
                 let _or_by_a_second_signal = thread::Builder::new().name("grace".into()).spawn(late);
             }
-            end(signals.wait().unwrap_or(Signal::SIGINT))
+            end(signals.wait().unwrap_or(Signal::SIGINT));
         };
         if thread::Builder::new().name("signals".into()).spawn(wait).is_err() {
             let _as_before = signals.thread_unblock();
