@@ -3,7 +3,7 @@
 //!
 //! This also runs what `BPF_PROG_TEST_RUN` cannot be given: tags beside the frame, and frames in more than one piece.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
 
 #[path = "../../tests/golden/mod.rs"]
 mod golden;
