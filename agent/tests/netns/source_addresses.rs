@@ -173,7 +173,8 @@ fn thousands_of_addresses_elsewhere_keep_nobody_waiting_and_choices_true() {
     eventually("the address that is there is chosen", || {
         seen_or_none(&world, OUTSIDE[0]).is_some_and(|seen| seen.to_string() == "10.99.0.8")
     });
-    assert!(!seen(&world, OUTSIDE[0]).1, "by the programs");
+    // Until the agent has worked through them all, the kernel masquerades by the same choice.
+    eventually("by the programs", || !seen(&world, OUTSIDE[0]).1);
 }
 
 /// Whom a server sees, if anybody.
