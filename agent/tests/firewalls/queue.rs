@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nfq::Queue;
-use shunt_lab::Namespace;
+use shunt_lab::{Namespace, patience};
 
 /// The queue's number.
 const QUEUE: u16 = 7;
@@ -17,6 +17,9 @@ pub(crate) enum Verdict {
     Refuse,
 }
 
+/// How long that may take on a busy machine.
+const LET_GO: Duration = Duration::from_secs(10);
+
 /// Ends with its value.
 pub(crate) struct Reader {
     is_over: Arc<AtomicBool>,
@@ -26,7 +29,7 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn start(namespace: &Namespace, verdict: Verdict) -> Self {
         let mut queue = namespace.enter(|| Queue::open().unwrap()).unwrap();
-        queue.bind(QUEUE).unwrap();
+        bind(&mut queue);
         queue.set_nonblocking(true);
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
@@ -53,5 +56,14 @@ impl Drop for Reader {
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
+    }
+}
+
+/// The kernel lets go of a queue a while after its reader has closed the socket, and refuses another one until then (`nfqnl_recv_config`).
+fn bind(queue: &mut Queue) {
+    let begun = Instant::now();
+    while let Err(error) = queue.bind(QUEUE) {
+        assert!(begun.elapsed() < patience(LET_GO), "the queue is not to be had: {error}");
+        sleep(Duration::from_millis(10));
     }
 }

@@ -1,7 +1,6 @@
 //! Rules that come and go while flows last.
 
 use super::{FLUSH, LATE_DROP, LATE_DROP_ENDS, nft};
-use crate::sides::FORGET;
 use crate::trial::RuleSet;
 
 /// Replaced in one transaction.
@@ -14,13 +13,6 @@ const DROPS_FOR_A_MOMENT: &str = nft!("insert rule inet engine forward drop comm
 const LEGACY: &str = "IPT=legacy; both -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
     both -A FORWARD -p udp --dport 7001 -j DROP; both -A FORWARD -p tcp --dport 7001 -j DROP";
 
-/// As many connections as there may be, none of which makes room for another.
-const FULL: &str = "most=$(cat /proc/sys/net/netfilter/nf_conntrack_max)
-    seq 0 $most | awk '{ host = int($1 / 50000) + 1; port = 1000 + $1 % 50000
-        printf \"-A -t 600 -u SEEN_REPLY,ASSURED -s 198.18.0.%d -d 198.19.0.1 -r 198.19.0.1 -q 198.18.0.%d\", host, host
-        printf \" -p udp --sport %d --dport 53 --reply-port-src 53 --reply-port-dst %d\\n\", port, port }' | conntrack -R - || true
-    test $(cat /proc/sys/net/netfilter/nf_conntrack_count) -ge $most";
-
 pub(crate) const SETS: &[RuleSet] = &[
     RuleSet::any("an engine that commits all the time", REPLACES, &[LATE_DROP, LATE_DROP_ENDS]).meanwhile(REPLACES),
     RuleSet::any(
@@ -32,7 +24,6 @@ pub(crate) const SETS: &[RuleSet] = &[
     .meanwhile("nft 'add element inet engine other { 1 }; delete element inet engine other { 1 }'"),
     RuleSet::any("legacy iptables that is called all the time", LEGACY, &["IPT=legacy; both -I FORWARD -p udp -j DROP"])
         .meanwhile("iptables-legacy -w -A OUTPUT -p 99 -j DROP; iptables-legacy -w -D OUTPUT -p 99 -j DROP"),
-    RuleSet::any("connection tracking is full", REPLACES, &[FULL, LATE_DROP, LATE_DROP_ENDS, FORGET]),
     RuleSet::fast("everything is dropped for a moment", REPLACES, &[DROPS_FOR_A_MOMENT, REPLACES, DROPS_FOR_A_MOMENT, REPLACES]),
     RuleSet::fast("rules go and come", REPLACES, &[FLUSH, REPLACES, FLUSH, LATE_DROP]),
     RuleSet::fast("legacy rules go and come", LEGACY, &["IPT=legacy; both -F FORWARD", LEGACY, "IPT=legacy; both -P FORWARD DROP"]),
