@@ -150,7 +150,7 @@ impl Pipeline {
             Self::ToMember => &[Port, Deliver],
             Self::FromHost => &[Port, Parse, NeighborProxy, Find, Isolate, TrackKernelFlow, Accept, Deliver],
             Self::FromMapped => &[Port, Guard, Parse, MacFilter, Find, Translate, Deliver],
-            Self::FromWire | Self::FromTunnel => &[Parse, Translate, Find, Isolate, Deliver],
+            Self::FromWire | Self::FromTunnel => &[Parse, Translate, Find, Isolate, Accept, Deliver],
             Self::ToWire | Self::ToTunnel => &[Port, Parse, Translate, Deliver],
             Self::FromVlan => &[Port, Parse, MacFilter, Classify, Police, Find, Retag, Deliver],
             Self::FromTrunk | Self::ToTrunk => &[Parse, Find, Retag, Deliver],
