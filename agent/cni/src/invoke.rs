@@ -1,10 +1,10 @@
 //! One call of one plugin, for the program that a runtime has run: what comes back is what it prints.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use shunt::call::{IN_SERVICE, Verb, Version, check_identifier};
+use shunt::call::{Verb, Version, check_identifier};
 use shunt::config::Config;
 use shunt::{Reply, Setting};
 use tonic::{Request, Status};
@@ -15,6 +15,8 @@ use crate::locks::Held;
 use crate::plugin;
 use crate::proto::v1::invoke_response::Outcome;
 use crate::proto::v1::{Error, InvokeRequest, InvokeResponse};
+use crate::settings::Settings;
+use crate::trace::Trace;
 use crate::work::on_thread;
 
 /// Does the call. A plugin that fails is an answer.
@@ -45,7 +47,7 @@ pub(crate) async fn invoke(
     };
     let (shared, caller) = (Arc::clone(shared), envelope.caller.process);
     let trace = envelope.trace.id().to_owned();
-    let variables = variables(&request, shared.settings.cni_path.iter(), &envelope);
+    let variables = variables(&request, &shared.settings, &envelope.trace);
     let work = move || {
         let setting = Setting { caller, runtime: Some(request.runtime), ..plugin::setting(&shared.settings) };
         let name = PathBuf::from(&request.plugin);
@@ -97,23 +99,10 @@ async fn hold(
     }
 }
 
-fn variables<'a>(
-    request: &InvokeRequest,
-    cni_path: impl Iterator<Item = &'a PathBuf>,
-    envelope: &Envelope,
-) -> Vec<(&'static str, OsString)> {
-    let flag = if request.netns_override { "1" } else { "" };
-    let mut variables: Vec<(&'static str, OsString)> = vec![
-        ("CNI_COMMAND", request.command.as_str().into()),
-        ("CNI_CONTAINERID", request.container_id.as_str().into()),
-        ("CNI_NETNS", request.netns.as_str().into()),
-        ("CNI_IFNAME", request.ifname.as_str().into()),
-        ("CNI_ARGS", request.args.as_str().into()),
-        ("CNI_NETNS_OVERRIDE", flag.into()),
-        ("CNI_PATH", std::env::join_paths(cni_path.map(Path::new)).unwrap_or_default()),
-        (IN_SERVICE, "1".into()),
-    ];
-    variables.extend(envelope.trace.variables());
+fn variables(request: &InvokeRequest, settings: &Settings, trace: &Trace) -> Vec<(&'static str, OsString)> {
+    let InvokeRequest { command, container_id, netns, ifname, args, netns_override, .. } = request;
+    let mut variables = plugin::environment([command, container_id, netns, ifname, args], settings, trace);
+    variables.push(("CNI_NETNS_OVERRIDE", if *netns_override { "1" } else { "" }.into()));
     variables
 }
 

@@ -166,21 +166,29 @@ fn run_there(path: &Path, verb: Verb, config: &[u8], at: &Surroundings<'_>) -> R
     Err(Failure::printed(&path.display().to_string(), &ended.output, &ended.status.to_string()))
 }
 
-/// The environment, as libcni makes it: every variable is there, empty where there is nothing to be said. Beside it shunt's own, which keeps a
-/// plugin that calls others from handing them over to the service that waits for it.
 fn variables(verb: Verb, at: &Surroundings<'_>) -> Vec<(&'static str, OsString)> {
     let Subject { container, ifname, netns, .. } = at.subject;
+    environment([verb.name(), container, netns, ifname, &at.subject.cni_args()], at.settings, at.trace)
+}
+
+/// The environment, as libcni makes it: every variable is there, empty where there is nothing to be said. Beside it shunt's own, which keeps a
+/// plugin that calls others from handing them over to the service that waits for it.
+pub(crate) fn environment(
+    [command, container, netns, ifname, args]: [&str; 5],
+    settings: &Settings,
+    trace: &Trace,
+) -> Vec<(&'static str, OsString)> {
     let mut variables: Vec<(&'static str, OsString)> = vec![
-        ("CNI_COMMAND", verb.name().into()),
+        ("CNI_COMMAND", command.into()),
         ("CNI_CONTAINERID", container.into()),
         ("CNI_NETNS", netns.into()),
         ("CNI_IFNAME", ifname.into()),
-        ("CNI_ARGS", at.subject.cni_args().into()),
+        ("CNI_ARGS", args.into()),
         // A folder with a colon in its name cannot be said; the configuration refuses it.
-        ("CNI_PATH", std::env::join_paths(&at.settings.cni_path).unwrap_or_default()),
+        ("CNI_PATH", std::env::join_paths(&settings.cni_path).unwrap_or_default()),
         (IN_SERVICE, "1".into()),
     ];
-    variables.extend(at.trace.variables());
+    variables.extend(trace.variables());
     variables
 }
 

@@ -11,22 +11,17 @@ use nix::libc;
 
 use super::attribute::Attributes;
 use super::batch::Batch;
-use super::expression::{Expressions, octets, value};
+use super::expression::{Expressions, octets};
 use super::kind::Kind;
-use super::named_set::{self, NamedSet};
+use super::named_set::{NamedSet, element_of_map};
 
-/// `NFT_SET_MAP`.
-const MAP: u32 = 8;
 /// What `nft` shows classes by (`TYPE_CLASSID`, nftables/datatype.h).
 const TYPE_CLASSID: u32 = 23;
 const CLASSID_BYTES: u32 = 4;
 
-const SET_DATA_TYPE: u16 = 6;
-const SET_DATA_LEN: u16 = 7;
 const SET_DESC: u16 = 9;
 const SET_USERDATA: u16 = 13;
 const DESC_SIZE: u16 = 1;
-const ELEM_DATA: u16 = 2;
 /// Tells `nft` that the numbers are in the machine's order: type (`NFTNL_UDATA_SET_DATABYTEORDER`), length, and behind them
 /// `BYTEORDER_HOST_ENDIAN`.
 const DATA_BYTE_ORDER: [u8; 2] = [1, 4];
@@ -57,15 +52,13 @@ impl ClassMap {
         let set = NamedSet { name: &name, id: self.id, key: &[Kind::address(self.is_v4)] };
         let size = u32::try_from(self.classes.len()).unwrap_or(u32::MAX);
         let attributes = set
-            .attributes(MAP)
-            .number(SET_DATA_TYPE, TYPE_CLASSID)
-            .number(SET_DATA_LEN, CLASSID_BYTES)
+            .attributes_of_map((TYPE_CLASSID, CLASSID_BYTES))
             .nest(SET_DESC, Attributes::default().number(DESC_SIZE, size))
             .bytes(SET_USERDATA, &[&DATA_BYTE_ORDER[..], &MACHINES.to_ne_bytes()].concat());
         batch.add("a map", libc::NFT_MSG_NEWSET, libc::NLM_F_CREATE, &attributes);
         let element = |(ip, class): (&IpAddr, &u32)| {
             // The kernel copies it into the packet as it is: a number of the machine's order.
-            named_set::element(&octets(*ip)).nest(ELEM_DATA, value(&class.to_ne_bytes()))
+            element_of_map(&octets(*ip), &class.to_ne_bytes())
         };
         set.fill(batch, self.classes.iter().map(element).collect());
     }

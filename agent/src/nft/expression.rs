@@ -138,20 +138,14 @@ impl Expressions {
     /// Goes on for packets whose address is, or is not, in a prefix.
     pub(super) fn address(self, side: Side, comparison: Comparison, prefix: &IpNet) -> Self {
         let network = octets(prefix.network());
-        let (load, length) = load_address(side, prefix.addr().is_ipv4(), REGISTER);
-        let mask = Attributes::default()
-            .number(BITWISE_SREG, REGISTER)
-            .number(BITWISE_DREG, REGISTER)
-            .number(BITWISE_LEN, length)
-            .nest(BITWISE_MASK, value(&octets(prefix.netmask())))
-            .nest(BITWISE_XOR, value(&vec![0; network.len()]));
-        self.step("payload", load).step("bitwise", mask).compare(comparison, &network)
+        let load = load_address(side, prefix.addr().is_ipv4(), REGISTER);
+        self.step("payload", load).masked(&octets(prefix.netmask())).compare(comparison, &network)
     }
 
     /// Goes on for packets whose address is in a set of its family.
     pub(super) fn address_in(self, side: Side, is_v4: bool, set: &str) -> Self {
         let lookup = Attributes::default().text(LOOKUP_SET, set).number(LOOKUP_SREG, REGISTER);
-        self.step("payload", load_address(side, is_v4, REGISTER).0).step("lookup", lookup)
+        self.step("payload", load_address(side, is_v4, REGISTER)).step("lookup", lookup)
     }
 
     /// Gives the packet the priority that a map has for its source address; goes on for those that are in the map.
@@ -161,7 +155,7 @@ impl Expressions {
             .number(LOOKUP_SREG, REGISTER)
             .number(LOOKUP_DREG, REGISTER);
         let set = Attributes::default().number(META_KEY, META_PRIORITY).number(META_SREG, REGISTER);
-        self.step("payload", load_address(Side::Source, is_v4, REGISTER).0)
+        self.step("payload", load_address(Side::Source, is_v4, REGISTER))
             .step("lookup", lookup)
             .step("meta", set)
     }
@@ -190,13 +184,8 @@ impl Expressions {
     /// Goes on for packets of connections whose destination was translated.
     pub(super) fn redirected(self) -> Self {
         let load = Attributes::default().number(CT_DREG, REGISTER).number(CT_KEY, CT_STATUS);
-        let mask = Attributes::default()
-            .number(BITWISE_SREG, REGISTER)
-            .number(BITWISE_DREG, REGISTER)
-            .number(BITWISE_LEN, 4)
-            .nest(BITWISE_MASK, value(&DESTINATION_TRANSLATED.to_ne_bytes()))
-            .nest(BITWISE_XOR, value(&[0; 4]));
-        self.step("ct", load).step("bitwise", mask).compare(Comparison::IsNot, &[0; 4])
+        let mask = DESTINATION_TRANSLATED.to_ne_bytes();
+        self.step("ct", load).masked(&mask).compare(Comparison::IsNot, &[0; 4])
     }
 
     /// Goes on for packets of which these parts are in a set.
@@ -225,7 +214,7 @@ impl Expressions {
             let at = register;
             register += part.kind(is_v4).length() / 4;
             let (name, load) = match part {
-                Part::Address(side) => ("payload", load_address(*side, is_v4, at).0),
+                Part::Address(side) => ("payload", load_address(*side, is_v4, at)),
                 Part::Protocol => {
                     ("meta", Attributes::default().number(META_DREG, at).number(META_KEY, META_L4PROTO))
                 }
@@ -276,6 +265,17 @@ impl Expressions {
         self.step("immediate", load)
     }
 
+    /// Keeps these bits of the register.
+    fn masked(self, mask: &[u8]) -> Self {
+        let keep = Attributes::default()
+            .number(BITWISE_SREG, REGISTER)
+            .number(BITWISE_DREG, REGISTER)
+            .number(BITWISE_LEN, mask.len() as u32)
+            .nest(BITWISE_MASK, value(mask))
+            .nest(BITWISE_XOR, value(&vec![0; mask.len()]));
+        self.step("bitwise", keep)
+    }
+
     fn compare(self, comparison: Comparison, with: &[u8]) -> Self {
         let compare = Attributes::default()
             .number(CMP_SREG, REGISTER)
@@ -292,27 +292,27 @@ impl Expressions {
 
 /// Loads the port that a packet goes to.
 fn load_port(register: u32) -> Attributes {
-    Attributes::default()
-        .number(PAYLOAD_DREG, register)
-        .number(PAYLOAD_BASE, TRANSPORT_HEADER)
-        .number(PAYLOAD_OFFSET, 2)
-        .number(PAYLOAD_LEN, 2)
+    load_payload(TRANSPORT_HEADER, (2, 2), register)
 }
 
-/// Loads an address of a packet; with its length in bytes.
-fn load_address(side: Side, is_v4: bool, register: u32) -> (Attributes, u32) {
+/// Loads an address of a packet.
+fn load_address(side: Side, is_v4: bool, register: u32) -> Attributes {
     let (offset, length) = match (is_v4, side) {
         (true, Side::Source) => (12, 4),
         (true, Side::Destination) => (16, 4),
         (false, Side::Source) => (8, 16),
         (false, Side::Destination) => (24, 16),
     };
-    let load = Attributes::default()
+    load_payload(NETWORK_HEADER, (offset, length), register)
+}
+
+/// Loads bytes of a packet: where they begin in one of its headers, and how many.
+fn load_payload(header: u32, (offset, length): (u32, u32), register: u32) -> Attributes {
+    Attributes::default()
         .number(PAYLOAD_DREG, register)
-        .number(PAYLOAD_BASE, NETWORK_HEADER)
+        .number(PAYLOAD_BASE, header)
         .number(PAYLOAD_OFFSET, offset)
-        .number(PAYLOAD_LEN, length);
-    (load, length)
+        .number(PAYLOAD_LEN, length)
 }
 
 pub(super) fn value(bytes: &[u8]) -> Attributes {

@@ -13,7 +13,11 @@ const SET_NAME: u16 = 2;
 const SET_FLAGS: u16 = 3;
 const SET_KEY_TYPE: u16 = 4;
 const SET_KEY_LEN: u16 = 5;
+const SET_DATA_TYPE: u16 = 6;
+const SET_DATA_LEN: u16 = 7;
 const SET_ID: u16 = 10;
+/// `NFT_SET_MAP`.
+const MAP: u32 = 8;
 /// Nobody may change it while a rule uses it; so it need not be watched.
 const CONSTANT: u32 = 2;
 /// Of several values one behind the other each type has so many bits (`TYPE_BITS`).
@@ -25,6 +29,7 @@ const LIST_ELEMENTS: u16 = 3;
 const LIST_ID: u16 = 4;
 const LIST_ELEM: u16 = 1;
 const ELEM_KEY: u16 = 1;
+const ELEM_DATA: u16 = 2;
 
 /// Elements of one message: an attribute has 65,535 bytes at most, and an element up to 60.
 const TOGETHER: usize = 1000;
@@ -59,6 +64,11 @@ impl NamedSet<'_> {
             .number(SET_ID, self.id)
     }
 
+    /// The same of a map, to values of this type and length.
+    pub(super) fn attributes_of_map(&self, (kind, length): (u32, u32)) -> Attributes {
+        self.attributes(MAP).number(SET_DATA_TYPE, kind).number(SET_DATA_LEN, length)
+    }
+
     /// Adds its elements to a transaction.
     pub(super) fn fill(&self, batch: &mut Batch, elements: Vec<Attributes>) {
         let mut elements = elements.into_iter().peekable();
@@ -78,4 +88,9 @@ impl NamedSet<'_> {
 /// An element with this key.
 pub(super) fn element(key: &[u8]) -> Attributes {
     Attributes::default().nest(ELEM_KEY, value(key))
+}
+
+/// An element of a map, with this key and value.
+pub(super) fn element_of_map(key: &[u8], data: &[u8]) -> Attributes {
+    element(key).nest(ELEM_DATA, value(data))
 }

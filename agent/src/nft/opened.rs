@@ -12,15 +12,9 @@ use nix::libc;
 
 use super::attribute::Attributes;
 use super::batch::Batch;
-use super::expression::{Comparison, Expressions, Part, Side, octets, value};
+use super::expression::{Comparison, Expressions, Part, Side, octets};
 use super::kind::Kind;
-use super::named_set::{NamedSet, element, type_of};
-
-/// `NFT_SET_MAP`.
-const MAP: u32 = 8;
-const SET_DATA_TYPE: u16 = 6;
-const SET_DATA_LEN: u16 = 7;
-const ELEM_DATA: u16 = 2;
+use super::named_set::{NamedSet, element, element_of_map, type_of};
 
 const LOOPBACK_V4: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8));
 const LOOPBACK_V6: IpNet = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128));
@@ -87,11 +81,8 @@ impl Opened<'_> {
             let (name, key) =
                 (self.name(what), parts.iter().map(|part| part.kind(self.is_v4)).collect::<Vec<_>>());
             let set = NamedSet { name: &name, id, key: &key };
-            let (kind, length) = type_of(&[Kind::address(self.is_v4), Kind::Port]);
             let attributes = match what {
-                "at" | "anywhere" => {
-                    set.attributes(MAP).number(SET_DATA_TYPE, kind).number(SET_DATA_LEN, length)
-                }
+                "at" | "anywhere" => set.attributes_of_map(type_of(&[Kind::address(self.is_v4), Kind::Port])),
                 _ => set.attributes(0),
             };
             batch.add("host ports", libc::NFT_MSG_NEWSET, libc::NLM_F_CREATE, &attributes);
@@ -139,7 +130,7 @@ impl Opened<'_> {
     fn leads(&self, address: impl Fn(&OpenedPort) -> Option<Vec<u8>>) -> Vec<Attributes> {
         let element = |port: &&OpenedPort| {
             let key = [address(port)?, word(&[port.protocol]), word(&port.host_port.to_be_bytes())].concat();
-            Some(element(&key).nest(ELEM_DATA, value(&port.end())))
+            Some(element_of_map(&key, &port.end()))
         };
         self.ports.iter().filter_map(element).collect()
     }

@@ -29,7 +29,7 @@ const PACKAGES: [Package; 10] = [
     package("tcpdump", Probe::Program("tcpdump"), "what is on the wire"),
     package("nftables", Probe::Program("nft"), "rules like kube-proxy's"),
     package("iptables", Probe::Program("iptables"), "rules like kube-proxy's"),
-    package("conntrack", Probe::Program("conntrack"), "connections that fill the kernel's table"),
+    package("conntrack", Probe::Program("conntrack"), "connections that the kernel is to forget"),
     package("bpftool", Probe::Program("bpftool"), "the check for programs left behind"),
     package(
         "containernetworking-plugins",

@@ -1,13 +1,10 @@
 //! Has connection tracking forget connections, whose next packets then begin others.
 
-use netlink_packet_netfilter::conntrack::{ConntrackAttribute, IPTuple, ProtoTuple, Protocol, Tuple as Part};
-use nix::libc::{AF_INET, AF_INET6, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
+use nix::libc::{NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
 use super::Tuple;
-use crate::attribute::emitted;
 use crate::connection::Connection;
 use crate::error::NetlinkError;
-use crate::nfnetlink;
 use crate::request::Request;
 
 /// `IPCTNL_MSG_CT_DELETE`.
@@ -37,18 +34,7 @@ pub fn forget(originals: &[Tuple]) -> Result<usize, NetlinkError> {
 }
 
 fn request(original: &Tuple) -> Request {
-    let Tuple { protocol, source, destination } = original;
-    let tuple = ConntrackAttribute::CtaTupleOrig(vec![
-        Part::Ip(vec![IPTuple::SourceAddress(source.ip()), IPTuple::DestinationAddress(destination.ip())]),
-        Part::Proto(vec![
-            ProtoTuple::Protocol(Protocol::from(*protocol)),
-            ProtoTuple::SourcePort(source.port()),
-            ProtoTuple::DestinationPort(destination.port()),
-        ]),
-    ]);
-    let family = if source.is_ipv4() { AF_INET } else { AF_INET6 };
-    let payload = [nfnetlink::header(family as u8), emitted(&tuple)].concat();
-    Request::raw("forget a tracked connection", DELETE, 0, payload)
+    Request::raw("forget a tracked connection", DELETE, 0, original.message())
 }
 
 #[cfg(test)]

@@ -7,15 +7,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use netlink_packet_core::DefaultNla;
-use netlink_packet_netfilter::conntrack::{
-    ConntrackAttribute, IPTuple, ProtoInfo, ProtoInfoTCP, ProtoTuple, Protocol, Tuple as Part,
-};
-use nix::libc::{AF_INET, AF_INET6, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
+use netlink_packet_netfilter::conntrack::{ConntrackAttribute, ProtoInfo, ProtoInfoTCP};
+use nix::libc::{IPPROTO_TCP, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
+use super::Tuple;
 use crate::attribute::emitted;
 use crate::connection::Connection;
 use crate::error::NetlinkError;
-use crate::nfnetlink;
 use crate::request::Request;
 
 /// `IPCTNL_MSG_CT_NEW`. Without `NLM_F_CREATE` it changes an entry that is there.
@@ -74,20 +72,12 @@ impl Liberator {
 
 /// The kernel finds an entry by the tuple of either direction (`ctnetlink_new_conntrack`, net/netfilter/nf_conntrack_netlink.c).
 fn request(one: SocketAddr, other: SocketAddr) -> Request {
-    let tuple = ConntrackAttribute::CtaTupleOrig(vec![
-        Part::Ip(vec![IPTuple::SourceAddress(one.ip()), IPTuple::DestinationAddress(other.ip())]),
-        Part::Proto(vec![
-            ProtoTuple::Protocol(Protocol::Tcp),
-            ProtoTuple::SourcePort(one.port()),
-            ProtoTuple::DestinationPort(other.port()),
-        ]),
-    ]);
+    let tuple = Tuple { protocol: IPPROTO_TCP as u8, source: one, destination: other };
     let change = ConntrackAttribute::CtaProtoInfo(vec![ProtoInfo::TCP(vec![
         ProtoInfoTCP::Other(DefaultNla::new(CTA_PROTOINFO_TCP_FLAGS_ORIGINAL, FLAGS.to_vec())),
         ProtoInfoTCP::Other(DefaultNla::new(CTA_PROTOINFO_TCP_FLAGS_REPLY, FLAGS.to_vec())),
     ])]);
-    let family = if one.is_ipv4() { AF_INET } else { AF_INET6 };
-    let payload = [nfnetlink::header(family as u8), emitted(&tuple), emitted(&change)].concat();
+    let payload = [tuple.message(), emitted(&change)].concat();
     Request::raw("have a connection's windows not checked", CHANGE, 0, payload)
 }
 

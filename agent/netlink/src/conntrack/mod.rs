@@ -6,8 +6,8 @@ mod liberal;
 use std::net::SocketAddr;
 
 use netlink_packet_core::{NLM_F_DUMP, Nla as _, Parseable as _};
-use netlink_packet_netfilter::conntrack::{ConntrackAttribute, IPTuple, ProtoTuple, Tuple as Part};
-use nix::libc::{AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
+use netlink_packet_netfilter::conntrack::{ConntrackAttribute, IPTuple, ProtoTuple, Protocol, Tuple as Part};
+use nix::libc::{AF_INET, AF_INET6, AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
 pub use self::forget::forget;
 pub use self::liberal::{Liberal, Liberator};
@@ -36,6 +36,26 @@ pub struct Tuple {
     pub source: SocketAddr,
     /// Who receives.
     pub destination: SocketAddr,
+}
+
+impl Tuple {
+    /// A message about the connection that has this tuple, of a protocol with ports.
+    fn message(&self) -> Vec<u8> {
+        let Self { protocol, source, destination } = self;
+        let tuple = ConntrackAttribute::CtaTupleOrig(vec![
+            Part::Ip(vec![
+                IPTuple::SourceAddress(source.ip()),
+                IPTuple::DestinationAddress(destination.ip()),
+            ]),
+            Part::Proto(vec![
+                ProtoTuple::Protocol(Protocol::from(*protocol)),
+                ProtoTuple::SourcePort(source.port()),
+                ProtoTuple::DestinationPort(destination.port()),
+            ]),
+        ]);
+        let family = if source.is_ipv4() { AF_INET } else { AF_INET6 };
+        [nfnetlink::header(family as u8), emitted(&tuple)].concat()
+    }
 }
 
 /// A tracked connection. The two tuples are each other's mirror unless the kernel translates.
