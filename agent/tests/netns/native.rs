@@ -182,7 +182,6 @@ fn a_veth_has_no_driver_to_run_a_program_and_says_so_where_it_must() {
     let file = stage.lab.root().join("agent.toml");
     fs::write(&file, "[uplinks.up0]\nxdp = 'native'\n").unwrap();
     stage.node.agent_mut().terminate().unwrap();
-    stage.node.agent_mut().also_say(&["--config", file.to_str().unwrap()]);
     stage.node.restart_agent().unwrap();
     let before = stage.node.inventory().unwrap();
     let container = Container::create(&stage.lab, "two").unwrap();
