@@ -41,6 +41,7 @@ mod resources;
 pub mod server;
 pub mod state;
 pub mod uninstall;
+pub mod writable_sysctls;
 
 pub use agent::{Agent, OpenError, PreviousState};
 pub use resources::Refusal;

@@ -7,8 +7,11 @@ use std::io::{self, IsTerminal as _};
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
+use shunt_trace::Export;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 /// Lines that wait at most; a line has some 200 bytes.
 const WAITING: usize = 16_384;
@@ -31,9 +34,16 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts the log: lines of level `info` and above, unless `RUST_LOG` says otherwise. The last lines are written when the
-/// guard is dropped. Starts a thread, which has the capabilities that the caller has.
-pub fn start(format: LogFormat) -> WorkerGuard {
+/// Writes the last lines when it is dropped, and exports the last spans.
+#[derive(Debug)]
+pub struct Log {
+    _export: Option<Export>,
+    _lines: WorkerGuard,
+}
+
+/// Starts the log: lines of level `info` and above, unless `RUST_LOG` says otherwise, and the export of spans where OpenTelemetry's variables ask for it.
+/// Starts threads, which have the capabilities that the caller has.
+pub fn start(format: LogFormat) -> Log {
     let (lines, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(WAITING)
         .lossy(true)
@@ -41,12 +51,21 @@ pub fn start(format: LogFormat) -> WorkerGuard {
         .finish(io::stderr());
     LOST.get_or_init(|| lines.error_counter());
     let filter = filter().unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines).with_target(false);
-    match format {
-        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
+    let log = tracing_subscriber::fmt::layer().with_writer(lines).with_target(false);
+    let log = match format {
+        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => log.json().flatten_event(true).boxed(),
+    };
+    let (exported, failed) = match shunt_trace::layer() {
+        Ok(exported) => (exported, None),
+        Err(error) => (None, Some(error)),
+    };
+    let (spans, export) = exported.unzip();
+    tracing_subscriber::registry().with(log.with_filter(filter)).with(spans).init();
+    if let Some(error) = failed {
+        tracing::warn!(%error, "traces are in the log alone");
     }
-    guard
+    Log { _export: export, _lines: guard }
 }
 
 /// What [`FILTER`] says, as far as it can be read.

@@ -36,6 +36,8 @@ mod restart;
 mod rights;
 #[path = "cni_service/standard.rs"]
 mod standard;
+#[path = "cni_service/traced.rs"]
+mod traced;
 #[path = "cni_service/via_agent.rs"]
 mod via_agent;
 #[path = "cni_service/waiting.rs"]

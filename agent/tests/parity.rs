@@ -19,6 +19,8 @@ mod kernel;
 mod native;
 #[path = "parity/said.rs"]
 mod said;
+#[path = "parity/watched.rs"]
+mod watched;
 #[path = "parity/world_namespace.rs"]
 mod world_namespace;
 
@@ -29,7 +31,7 @@ use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
 use golden::memory_tables::MemoryTables;
 use golden::{accepted, interfaces, outside, shares, uplinks, world};
-use kernel::Kernel;
+use kernel::{Kernel, Left, Run};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use shunt_dataplane::abi::fragment::{FragmentKey, FragmentTranslation};
@@ -75,6 +77,19 @@ fn present(tag: Tag) -> u32 {
     u32::from(tag.tci()) | 1 << 16
 }
 
+/// The tables of the pure code before a packet.
+fn tables_for(packet: &BytesPacket) -> MemoryTables {
+    let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
+    *tables.accepted.borrow_mut() = accepted::flows(tables.boot_time).into_iter().collect();
+    *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
+    *tables.link_locals.borrow_mut() = world::link_locals(tables.boot_time).into_iter().collect();
+    *tables.assured.borrow_mut() = outside::assured(tables.boot_time).into_iter().collect();
+    *tables.flows.borrow_mut() = outside::flows(tables.boot_time).into_iter().collect();
+    *tables.shares.borrow_mut() = shares::for_packet(packet, tables.boot_time);
+    *tables.fragments.borrow_mut() = outside::fragments(tables.boot_time).into_iter().collect();
+    tables
+}
+
 fn assert_parity(
     kernel: &mut Kernel,
     (entry, missing): (Entry, Missing),
@@ -84,45 +99,50 @@ fn assert_parity(
 ) {
     // What is measured from now on is not how long the verifier takes.
     kernel.ready(entry.program());
-    let tables = MemoryTables { boot_time: kernel::boot_time(), ..MemoryTables::of_world() };
-    *tables.accepted.borrow_mut() = accepted::flows(tables.boot_time).into_iter().collect();
-    *tables.learned.borrow_mut() = uplinks::learned(tables.boot_time).into_iter().collect();
-    *tables.link_locals.borrow_mut() = world::link_locals(tables.boot_time).into_iter().collect();
-    *tables.assured.borrow_mut() = outside::assured(tables.boot_time).into_iter().collect();
-    *tables.flows.borrow_mut() = outside::flows(tables.boot_time).into_iter().collect();
-    *tables.shares.borrow_mut() = shares::for_packet(packet, tables.boot_time);
-    *tables.fragments.borrow_mut() = outside::fragments(tables.boot_time).into_iter().collect();
+    let tables = tables_for(packet);
     let mut pure = packet.clone();
     let verdict = entry.travel(&mut pure, here, missing, &tables);
 
     kernel.fill(tables.boot_time);
     let shares = shares::for_packet(packet, tables.boot_time);
     kernel.share_out(&shares);
-    let mut run = kernel.run(entry.program(), here, packet);
-    if pure.bare.is_some() {
-        // It was run as a frame.
-        run.bytes.drain(..14);
-    }
-    let action = match verdict {
-        Verdict::Pass(_) | Verdict::Deliver(Delivery { way: Way::Onward, .. }) => TC_ACT_UNSPEC,
-        Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
-        Verdict::Deliver(_) => TC_ACT_REDIRECT,
-    };
-    assert_eq!(run.action, action, "{name}: action for {verdict:?}");
-    let decision = run.decision;
+    let Run { decision, left } = kernel.run(entry.program(), here, packet);
+    assert_left(left, (&verdict, &pure), name);
     assert_eq!((decision.verdict, decision.target, decision.reason), verdict.code(), "{name}: decision");
     assert_eq!(decision.unicast != 0, pure.own, "{name}: made its own");
-    assert_eq!(run.mark_left, pure.judged, "{name}: marked as judged");
-    assert_eq!(run.checked, pure.checked, "{name}: marked as checked");
-    assert_eq!(run.outside, pure.outside, "{name}: marked as from outside");
-    assert_eq!(run.bytes, pure.bytes, "{name}: bytes");
     assert_eq!(decision.tag, pure.tag.map_or(0, present), "{name}: tag");
     let copies = (1u32..).zip(&pure.copies).fold(0u32, |sum, (place, (ifindex, tci))| {
         let tag = tci.map_or(0, |tci| present(Tag::customer(tci)));
         sum.wrapping_add(ifindex.wrapping_add(tag).wrapping_mul(place))
     });
     assert_eq!(decision.copies, copies, "{name}: copies to {:?}", pure.copies);
+    assert_remembered(kernel, (tables, &shares), name);
+}
 
+/// What a run has left of a packet is what the pure code has.
+fn assert_left(mut left: Left, (verdict, pure): (&Verdict, &BytesPacket), name: &str) {
+    if pure.bare.is_some() {
+        // It was run as a frame.
+        left.bytes.drain(..14);
+    }
+    let action = match verdict {
+        Verdict::Pass(_) | Verdict::Deliver(Delivery { way: Way::Onward, .. }) => TC_ACT_UNSPEC,
+        Verdict::Drop(_) | Verdict::Flooded(_) => TC_ACT_SHOT,
+        Verdict::Deliver(_) => TC_ACT_REDIRECT,
+    };
+    assert_eq!(left.action, action, "{name}: action for {verdict:?}");
+    assert_eq!(left.mark_left, pure.judged, "{name}: marked as judged");
+    assert_eq!(left.checked, pure.checked, "{name}: marked as checked");
+    assert_eq!(left.outside, pure.outside, "{name}: marked as from outside");
+    assert_eq!(left.bytes, pure.bytes, "{name}: bytes");
+}
+
+/// What the maps hold is what the pure code's tables do.
+fn assert_remembered(
+    kernel: &mut Kernel,
+    (tables, shares): (MemoryTables, &BTreeMap<u32, Share>),
+    name: &str,
+) {
     let remembered = kernel.remembered();
     assert_eq!(remembered.counters, *tables.counters.borrow(), "{name}: counters");
     assert_eq!(remembered.drops, *tables.drops.borrow(), "{name}: drops");

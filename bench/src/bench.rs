@@ -161,6 +161,7 @@ impl Bench<'_> {
             Part::NodesRoutes => self.nodes(Way::Routes, results),
             Part::NodesVxlan => self.nodes(Way::Vxlan, results),
             Part::Policed => self.policed(results),
+            Part::Watched => self.watched(results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -274,6 +275,13 @@ impl Bench<'_> {
         // The first one twice: the same path measured against itself is the noise of this run.
         let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
         self.paths_of(&contestants, |name| format!("{name}-policed"), "where others have a policy", results)
+    }
+
+    fn watched(&mut self, results: &mut Results) -> Result<()> {
+        let all = [Contestant::shunt(self.lab)?, Contestant::shunt_watched(self.lab)?];
+        // The first one twice: the same path measured against itself is the noise of this run.
+        let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
+        self.paths_of(&contestants, |name| format!("{name}-watched"), "while drops are watched", results)
     }
 
     fn programs(&mut self, results: &mut Results) -> Result<()> {

@@ -1,10 +1,13 @@
 //! The paths that are compared. Each is built as its users get it: by real CNI ADDs, but for the bare wire.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use shunt_lab::{BareVeth, Binaries, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
+use shunt_lab::{BareVeth, Binaries, Daemon, Interrupt, Lab, Namespace, Network, Node, Path, Sandbox};
 
 use crate::crowd::PER_BRIDGE;
 use crate::nodes::{Nodes, Way};
@@ -13,6 +16,9 @@ use crate::screen::Screen;
 /// A policy of somebody else's that lets everything pass: the shape of a NetworkPolicy engine's.
 const POLICY: &str = "table inet engine { chain forward { type filter hook forward priority 0; policy drop; \
     ct state invalid drop; ct state established,related accept; meta l4proto { tcp, udp } accept; }; }";
+
+/// How long programs may take to be replaced.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The address range of every contestant's containers; each has a node of its own.
 const SUBNET: &str = "10.77.0.0/24";
@@ -39,6 +45,9 @@ struct Attached {
     server: Sandbox,
     #[allow(dead_code, reason = "they are there as long as this is")]
     others: Vec<Sandbox>,
+    /// What else runs there.
+    #[allow(dead_code, reason = "it runs as long as this is there")]
+    beside: Option<Daemon>,
     node: Node,
     /// Whether the programs are ours, and count.
     counts: bool,
@@ -64,6 +73,16 @@ impl Contestant {
     /// Our plugin and our agent.
     pub(crate) fn shunt(lab: &Lab) -> Result<Self> {
         Ok(Self::new("shunt", "shunt", served(lab, Node::start(lab, "shunt")?)?))
+    }
+
+    /// The same while somebody watches what is dropped.
+    pub(crate) fn shunt_watched(lab: &Lab) -> Result<Self> {
+        let node = Node::start(lab, "shunt-watched")?;
+        let mut ends = served(lab, node)?;
+        if let Ends::Attached(attached) = &mut ends {
+            attached.beside = Some(watch_drops(lab, &attached.node)?);
+        }
+        Ok(Self::new("shunt-watched", "shunt, drops watched", ends))
     }
 
     /// The plugin and the agent of a build.
@@ -201,7 +220,7 @@ fn attach(lab: &Lab, node: Node, networks: [&Network; 2]) -> Result<Attached> {
         Sandbox::start(lab, &node, network, &id)
     };
     let (client, server) = (sandbox(networks[0], "client")?, sandbox(networks[1], "server")?);
-    Ok(Attached { client, server, others: Vec::new(), node, counts: false })
+    Ok(Attached { client, server, others: Vec::new(), beside: None, node, counts: false })
 }
 
 /// Two containers of a node with our programs.
@@ -210,6 +229,23 @@ fn served(lab: &Lab, node: Node) -> Result<Ends> {
     let mut attached = attach(lab, node, [&network, &network])?;
     attached.counts = true;
     Ok(Ends::Attached(Box::new(attached)))
+}
+
+/// Runs `drops --watch`, and waits until the programs are those that tell.
+fn watch_drops(lab: &Lab, node: &Node) -> Result<Daemon> {
+    let ids = || -> Result<BTreeSet<u32>> {
+        Ok(node.agent().status()?.programs.into_iter().map(|program| program.id).collect())
+    };
+    let plain = ids()?;
+    let mut command = Command::new(Binaries::find()?.agent());
+    command.args(["drops", "--watch", "--socket"]).arg(node.agent().socket());
+    let watching = Daemon::start(node.namespace(), command, &lab.root().join("watched.log"))?;
+    let begun = Instant::now();
+    while !ids()?.is_disjoint(&plain) {
+        ensure!(begun.elapsed() < PATIENCE, "nobody watches: {}", watching.log_tail());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(watching)
 }
 
 /// Two containers with host ports and `ipMasq`, by the reference plugins with this backend.

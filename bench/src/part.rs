@@ -43,6 +43,8 @@ pub(crate) enum Part {
     NodesVxlan,
     /// Between two containers where bridged packets meet somebody else's policy, beside the kernel's bridge with the same
     Policed,
+    /// Between two containers while `drops --watch` runs, beside the same while nobody watches
+    Watched,
     /// What the verifier makes of the programs
     Programs,
 }
@@ -73,6 +75,7 @@ impl Part {
             | Self::NodesRoutes
             | Self::NodesVxlan
             | Self::Policed
+            | Self::Watched
             | Self::Programs => None,
         }
     }

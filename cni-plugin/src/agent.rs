@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use shunt_agent_api::{Client, ClientError, ErrorKind, Reply, Request, socket_path};
+use shunt_agent_api::{Client, ClientError, ErrorKind, Reply, Request, TraceParent, socket_path};
 
 use crate::config::Config;
 
@@ -15,6 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Agent {
     socket: PathBuf,
     client: Option<Client>,
+    trace: Option<TraceParent>,
     /// What is left of [`PATIENCE`].
     patience: Duration,
 }
@@ -22,7 +23,12 @@ pub(crate) struct Agent {
 impl Agent {
     /// The agent that the configuration, the environment or the default names.
     pub(crate) fn of(config: &Config) -> Self {
-        Self { socket: socket_path(config.network.agent_socket.as_deref()), client: None, patience: PATIENCE }
+        Self {
+            socket: socket_path(config.network.agent_socket.as_deref()),
+            client: None,
+            trace: config.trace.clone(),
+            patience: PATIENCE,
+        }
     }
 
     /// The same, connected.
@@ -63,10 +69,14 @@ impl Agent {
 
     /// The connection, made by `deadline`.
     fn client(&mut self, deadline: Instant) -> Result<&mut Client, ClientError> {
-        Ok(match &mut self.client {
-            Some(client) => client,
-            none => none.insert(Client::connect_by(&self.socket, deadline)?),
-        })
+        match &mut self.client {
+            Some(client) => Ok(client),
+            none => {
+                let client = none.insert(Client::connect_by(&self.socket, deadline)?);
+                client.trace(self.trace.clone());
+                Ok(client)
+            }
+        }
     }
 
     /// Does something that is to end when there is no patience left, and takes its time off that.

@@ -121,6 +121,7 @@ fn answer(
     *version = Config::version_of(&value);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let mut config = Config::read(raw, value, &name, call.verb)?;
+    config.trace = call.variables.text("TRACEPARENT").and_then(|parent| parent.parse().ok());
     if let Some(socket) = &setting.agent_socket {
         config.network.agent_socket = Some(socket.clone());
     }

@@ -16,6 +16,7 @@ use crate::deadline;
 use crate::envelope::{Envelope, EnvelopeError, VERSION};
 use crate::frame::{self, FrameError};
 use crate::message::{AgentError, Reply, Request};
+use crate::trace::TraceParent;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 16 << 10;
@@ -85,6 +86,8 @@ pub struct Client {
     buffer: BytesMut,
     /// How long a request or reply may take; none: as long as nothing happens.
     patience: Option<Duration>,
+    /// Of which trace its requests are a part.
+    trace: Option<TraceParent>,
 }
 
 impl Client {
@@ -107,12 +110,18 @@ impl Client {
                 stream,
                 buffer: BytesMut::new(),
                 patience: Some(PATIENCE),
+                trace: None,
             }),
             Err(source) if source.kind() == io::ErrorKind::TimedOut => {
                 Err(ClientError::Silent { path: path.to_path_buf(), source })
             }
             Err(source) => Err(ClientError::Unreachable { path: path.to_path_buf(), source }),
         }
+    }
+
+    /// Has every request be a part of this trace from now on.
+    pub fn trace(&mut self, trace: Option<TraceParent>) {
+        self.trace = trace;
     }
 
     /// Sends a request and waits for its reply, which may come in parts; a refusal is an error.
@@ -185,8 +194,8 @@ impl Client {
     }
 
     fn put(&mut self, request: Request, deadline: Option<Instant>) -> Result<(), ClientError> {
-        let envelope =
-            Envelope { deadline: deadline.map(deadline::shared), parts: true, ..Envelope::new(request) };
+        let (deadline_of, trace) = (deadline.map(deadline::shared), self.trace.clone());
+        let envelope = Envelope { deadline: deadline_of, parts: true, trace, ..Envelope::new(request) };
         let wire = frame::encode(&envelope)?;
         let mut rest = &wire[..];
         while !rest.is_empty() {

@@ -1,9 +1,10 @@
 //! The envelope around requests and replies, and the version of the protocol.
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::frame::{self, FrameError};
+use crate::trace::TraceParent;
 
 /// The protocol's version. The agent also serves [`PREVIOUS_VERSION`], so that plugin and agent may be of two releases; it refuses
 /// every other version with [`ErrorKind::Version`](crate::ErrorKind::Version).
@@ -23,6 +24,9 @@ pub struct Envelope<T> {
     /// Of a request: its asker takes the answer in parts, which have a bounded length ([`Reply::into_parts`](crate::Reply::into_parts)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parts: bool,
+    /// Of a request: the trace of which it is a part. What is none is passed over: nothing depends on it.
+    #[serde(default, deserialize_with = "if_any", skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceParent>,
     /// Of a reply: this is a part, and the next message has more of the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
@@ -33,8 +37,14 @@ pub struct Envelope<T> {
 impl<T> Envelope<T> {
     /// Wraps `body` in the current version.
     pub fn new(body: T) -> Self {
-        Self { version: VERSION, deadline: None, parts: false, more: false, body }
+        Self { version: VERSION, deadline: None, parts: false, trace: None, more: false, body }
     }
+}
+
+/// A trace, if it is one.
+fn if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TraceParent>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.and_then(|text| text.parse().ok()))
 }
 
 /// Why what is in an envelope cannot be taken out.
@@ -58,11 +68,12 @@ impl<T: DeserializeOwned> Envelope<T> {
         if let Ok(envelope @ Self { version: VERSION, .. }) = frame::decode(json) {
             return Ok(envelope);
         }
-        let Envelope::<serde_json::Value> { version, deadline, parts, more, body } = frame::decode(json)?;
+        let Envelope::<serde_json::Value> { version, deadline, parts, trace, more, body } =
+            frame::decode(json)?;
         if version != VERSION {
             return Err(EnvelopeError::Version(version));
         }
         let body = serde_json::from_value(body).map_err(FrameError::Json)?;
-        Ok(Self { version, deadline, parts, more, body })
+        Ok(Self { version, deadline, parts, trace, more, body })
     }
 }

@@ -23,6 +23,9 @@ pub struct Event {
     /// On which interface of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ifname: Option<String>,
+    /// The trace of the request that it follows from: 32 hexadecimal digits (W3C Trace Context). Absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// One line for a person: why, or what exactly.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,

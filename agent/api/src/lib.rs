@@ -24,6 +24,7 @@ mod pod;
 mod report;
 mod restriction;
 mod service;
+mod trace;
 mod vlan;
 mod watch;
 
@@ -48,5 +49,6 @@ pub use report::{
 };
 pub use restriction::{IngressPolicy, Restrictions, StormControl, Vlans};
 pub use service::{BRIDGE_MARK, BridgeUplink, FilterMode, Service, VlanGateway};
+pub use trace::{NoTraceParent, TraceParent};
 pub use vlan::{VlanInterface, interface_name, is_interface_of};
 pub use watch::{PacketReport, WatchReport, WatchRequest};

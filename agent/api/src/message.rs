@@ -144,6 +144,38 @@ pub enum Request {
 }
 
 impl Request {
+    /// Its name on the wire.
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::Attach { .. } => "attach",
+            Self::Adopt { .. } => "adopt",
+            Self::Detach { .. } => "detach",
+            Self::Update { .. } => "update",
+            Self::Address { .. } => "address",
+            Self::Restore { .. } => "restore",
+            Self::Check { .. } => "check",
+            Self::Collect { .. } => "collect",
+            Self::Limit { .. } => "limit",
+            Self::CheckLimit { .. } => "check-limit",
+            Self::Map { .. } => "map",
+            Self::Exempt { .. } => "exempt",
+            Self::CheckMap { .. } => "check-map",
+            Self::Status => "status",
+            Self::Ports => "ports",
+            Self::Fdb => "fdb",
+            Self::Flows => "flows",
+            Self::Mappings => "mappings",
+            Self::Drops => "drops",
+            Self::Account => "account",
+            Self::Capacity => "capacity",
+            Self::Explain { .. } => "explain",
+            Self::Audit => "audit",
+            Self::Config => "config",
+            Self::Subscribe => "subscribe",
+            Self::Watch(_) => "watch",
+        }
+    }
+
     /// Whether it only asks.
     pub const fn is_read_only(&self) -> bool {
         match self {

@@ -98,13 +98,17 @@ impl Calls {
     ) -> Result<T, Status> {
         let asked = Arc::new(asked);
         let once_more = Arc::clone(&asked);
+        let span = asked.envelope.trace.span(verb.name());
+        let (work_in, undo_in) = (span.clone(), span);
         let work = move || {
+            let _entered = work_in.enter();
             let done = asked.with(work);
             log(verb, &asked, done.as_ref().err());
             done
         };
         // The locks are held, and the place is taken, until all of it is done.
         let undo = move || {
+            let _entered = undo_in.enter();
             if let Unheard::Deleted(made) = unheard
                 && made.load(Ordering::Relaxed)
             {
@@ -118,21 +122,12 @@ impl Calls {
 }
 
 fn log(verb: Verb, asked: &Asked, failure: Option<&Failure>) {
-    let (verb, network, trace) = (verb.name(), asked.network.name(), asked.envelope.trace.id());
+    let (verb, network) = (verb.name(), asked.network.name());
     let Subject { container, ifname, .. } = &asked.subject;
     match failure {
-        None => tracing::debug!(verb, network, container, ifname, trace, "a call of CNI was done"),
+        None => tracing::debug!(verb, network, container, ifname, "a call of CNI was done"),
         Some(Failure { code, msg, .. }) => {
-            tracing::info!(
-                verb,
-                network,
-                container,
-                ifname,
-                trace,
-                code,
-                error = msg,
-                "a call of CNI has failed"
-            );
+            tracing::info!(verb, network, container, ifname, code, error = msg, "a call of CNI has failed");
         }
     }
 }

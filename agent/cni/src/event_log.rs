@@ -155,6 +155,7 @@ mod tests {
             namespace: String::new(),
             pod: String::new(),
             host_ifname: None,
+            trace_id: None,
             detail: number.to_string(),
         }
     }

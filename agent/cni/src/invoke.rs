@@ -46,23 +46,16 @@ pub(crate) async fn invoke(
         Err(busy) => return Ok(answer(busy)),
     };
     let (shared, caller) = (Arc::clone(shared), envelope.caller.process);
-    let trace = envelope.trace.id().to_owned();
+    let span = envelope.trace.span(verb.name());
     let variables = variables(&request, &shared.settings, &envelope.trace);
     let work = move || {
+        let _entered = span.enter();
         let setting = Setting { caller, runtime: Some(request.runtime), ..plugin::setting(&shared.settings) };
         let name = PathBuf::from(&request.plugin);
         let done = plugin::procedure(&setting, &name, &variables, &request.config);
         let is_done = matches!(done, Ok(Reply::Done(_)));
         let (container, ifname) = (request.container_id, request.ifname);
-        tracing::debug!(
-            verb = verb.name(),
-            network,
-            container,
-            ifname,
-            trace,
-            is_done,
-            "a plugin was called"
-        );
+        tracing::debug!(verb = verb.name(), network, container, ifname, is_done, "a plugin was called");
         done
     };
     // Whoever comes after it waits until it is over.

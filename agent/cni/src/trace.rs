@@ -2,14 +2,20 @@
 
 use std::ffi::OsString;
 
+use shunt_agent_api::TraceParent;
 use tonic::metadata::MetadataMap;
+use tracing::Span;
 
 /// Bytes of a value; the recommendations have 512 for `tracestate` and 8,192 for `baggage`.
 const LONGEST: usize = 8192;
 
 /// The three values, where the client sends them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Trace([Option<String>; 3]);
+pub(crate) struct Trace {
+    values: [Option<String>; 3],
+    /// The first of them, if it is one.
+    parent: Option<TraceParent>,
+}
 
 impl Trace {
     /// The variables of plugins.
@@ -21,18 +27,21 @@ impl Trace {
             let value = metadata.get(name)?.to_str().ok()?;
             (value.len() <= LONGEST).then(|| value.to_owned())
         };
-        Self(["traceparent", "tracestate", "baggage"].map(of))
+        let values = ["traceparent", "tracestate", "baggage"].map(of);
+        let parent = values[0].as_deref().and_then(|text| text.parse().ok());
+        Self { values, parent }
     }
 
-    /// The trace's id of 32 hexadecimal digits, empty where there is none.
-    pub(crate) fn id(&self) -> &str {
-        let id = self.0[0].as_deref().and_then(|parent| parent.split('-').nth(1));
-        id.filter(|id| id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()))
-            .unwrap_or_default()
+    /// What is done of it.
+    pub(crate) fn span(&self, verb: &str) -> Span {
+        shunt_trace::of_call(self.parent.as_ref(), verb)
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> + '_ {
-        Self::NAMES.into_iter().zip(&self.0).filter_map(|(name, value)| Some((name, value.as_ref()?.into())))
+        Self::NAMES
+            .into_iter()
+            .zip(&self.values)
+            .filter_map(|(name, value)| Some((name, value.as_ref()?.into())))
     }
 }
 
@@ -49,10 +58,10 @@ mod tests {
         );
         metadata.insert("baggage", "x".repeat(LONGEST + 1).parse().unwrap());
         let trace = Trace::of(&metadata);
-        assert_eq!(trace.id(), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(trace.parent.as_ref().unwrap().span_id(), "b7ad6b7169203331");
         let variables: Vec<_> = trace.variables().map(|(name, _)| name).collect();
         assert_eq!(variables, ["TRACEPARENT"]);
         metadata.insert("traceparent", format!("00-{}-1-01", "a".repeat(8000)).parse().unwrap());
-        assert_eq!([Trace::of(&metadata).id(), Trace::default().id()], [""; 2]);
+        assert_eq!(Trace::of(&metadata).parent, None);
     }
 }

@@ -50,7 +50,7 @@ fn message(told: Told) -> v1::WatchResponse {
         }
         Told::Event(event) => *event,
     };
-    let Event { time, event, key, namespace, pod, host_ifname, detail } = event;
+    let Event { time, event, key, namespace, pod, host_ifname, trace_id, detail } = event;
     let (network, attachment) = key.map_or_else(Default::default, |key| {
         (key.network, Some(v1::Attachment { container_id: key.container, ifname: key.ifname }))
     });
@@ -62,6 +62,7 @@ fn message(told: Told) -> v1::WatchResponse {
         pod_name: pod,
         host_ifname: host_ifname.unwrap_or_default(),
         detail,
+        trace_id: trace_id.unwrap_or_default(),
         ..of_kind(kind(event))
     }
 }

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use shunt_agent_api::{AgentError, ErrorKind, Event, Reply, Request, WatchReport, WatchRequest, deadline};
+use shunt_agent_api::{
+    AgentError, ErrorKind, Event, Reply, Request, TraceParent, WatchReport, WatchRequest, deadline,
+};
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -48,7 +50,7 @@ pub enum CoreError {
 }
 
 enum Job {
-    Answer(Box<Request>, Option<u64>, oneshot::Sender<Reply>),
+    Answer(Box<Request>, Option<u64>, Option<TraceParent>, oneshot::Sender<Reply>),
     HostPorts(oneshot::Sender<Vec<HostPort>>),
     Owners(oneshot::Sender<Owners>),
     Traffic(oneshot::Sender<Result<TrafficReport, AgentError>>),
@@ -117,12 +119,13 @@ impl Core {
 
     /// Asks the agent.
     pub async fn ask(&self, request: Request) -> Reply {
-        self.ask_by(request, None).await
+        self.ask_by(request, None, None).await
     }
 
     /// Asks the agent, which does not begin a request whose deadline ([`deadline`]) is over: its asker has gone on, and what it asked for
     /// may be another's by now. What grows with the table of connections is read beside it ([`Reader`]).
-    pub async fn ask_by(&self, request: Request, deadline: Option<u64>) -> Reply {
+    /// What is done of a trace says so.
+    pub async fn ask_by(&self, request: Request, deadline: Option<u64>, trace: Option<TraceParent>) -> Reply {
         match request {
             Request::Flows => {
                 return match self.look(Job::Owners).await {
@@ -143,7 +146,7 @@ impl Core {
             return Reply::Error(refusal);
         }
         let (reply, answer) = oneshot::channel();
-        if self.jobs.send(Job::Answer(Box::new(request), deadline, reply)).await.is_err() {
+        if self.jobs.send(Job::Answer(Box::new(request), deadline, trace, reply)).await.is_err() {
             return unavailable(STOPPING);
         }
         answer.await.unwrap_or_else(|_| unavailable(STOPPING))
@@ -264,12 +267,12 @@ fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
             Job::LookAfterWatchers => agent.look_after_watchers(),
             #[cfg(feature = "kubernetes")]
             Job::Do(work) => work(&mut agent),
-            Job::Answer(_, Some(deadline), reply) if deadline::is_over(deadline) => {
+            Job::Answer(_, Some(deadline), _, reply) if deadline::is_over(deadline) => {
                 let _gone = reply.send(unavailable(LATE));
             }
-            Job::Answer(request, _, reply) => {
+            Job::Answer(request, _, trace, reply) => {
                 // The client may have gone; what it asked for is done all the same.
-                let _gone = reply.send(agent.answer(*request));
+                let _gone = reply.send(agent.answer_of(*request, trace.as_ref()));
             }
         }
         worked.store(true, Ordering::Relaxed);

@@ -13,7 +13,7 @@ mod unavailable;
 
 use std::sync::Arc;
 
-use shunt_agent_api::{AgentError, Reply, Request, WatchReport, WatchRequest};
+use shunt_agent_api::{AgentError, Reply, Request, TraceParent, WatchReport, WatchRequest};
 use shunt_netlink::LinkEvent;
 use tokio::sync::mpsc;
 
@@ -81,6 +81,15 @@ impl Agent {
     /// Answers a request.
     pub fn answer(&mut self, request: Request) -> Reply {
         requests::answer(&mut self.node, request)
+    }
+
+    /// The same for a trace: log lines and events of what is done have its id.
+    pub fn answer_of(&mut self, request: Request, trace: Option<&TraceParent>) -> Reply {
+        self.node.events.set_trace(trace.map(|trace| trace.trace_id().to_owned()));
+        let span = shunt_trace::of_call(trace, request.verb());
+        let reply = span.in_scope(|| self.answer(request));
+        self.node.events.set_trace(None);
+        reply
     }
 
     /// Applies netlink's events.

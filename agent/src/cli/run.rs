@@ -8,7 +8,7 @@ use clap::Args;
 use shunt_agent::capacity::UplinkOptions;
 use shunt_agent::config::{Admission, AttachMode, Config, ConfigError, ConfigFile, Options};
 use shunt_agent::logging::{self, LogFormat};
-use shunt_agent::{panics, privileges, server};
+use shunt_agent::{panics, privileges, server, writable_sysctls};
 
 use super::exit::USAGE;
 use super::keyless::keyless;
@@ -82,6 +82,9 @@ impl Run {
         };
         for warning in &config.warnings {
             tracing::warn!("{warning}");
+        }
+        if let Err(error) = writable_sysctls::ensure() {
+            tracing::warn!(%error, "/proc/sys is read-only: settings of the kernel stay as they are, and the CNI service fails where it needs others");
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ran = match runtime {

@@ -29,6 +29,8 @@ pub(crate) struct Events {
     /// Who writes what users can cure.
     #[cfg(feature = "kubernetes")]
     notices: Arc<OnceLock<mpsc::Sender<Notice>>>,
+    /// Of which trace what happens is a part.
+    trace_id: Option<String>,
 }
 
 impl Default for Events {
@@ -37,6 +39,7 @@ impl Default for Events {
             sender: broadcast::Sender::new(BACKLOG),
             #[cfg(feature = "kubernetes")]
             notices: Arc::default(),
+            trace_id: None,
         }
     }
 }
@@ -63,6 +66,11 @@ impl Events {
         {
             tracing::debug!("a notice was dropped: too many of them wait");
         }
+    }
+
+    /// Has every event that is sent by this handle be of this trace from now on.
+    pub(crate) fn set_trace(&mut self, trace_id: Option<String>) {
+        self.trace_id = trace_id;
     }
 
     /// Sends an event of an interface.
@@ -93,7 +101,7 @@ impl Events {
     fn send(&self, event: impl FnOnce() -> Event) {
         if self.sender.receiver_count() > 0 {
             // The last subscriber may have left.
-            let _nobody = self.sender.send(event());
+            let _nobody = self.sender.send(Event { trace_id: self.trace_id.clone(), ..event() });
         }
     }
 
@@ -105,6 +113,7 @@ impl Events {
             key: None,
             namespace: String::new(),
             pod: String::new(),
+            trace_id: None,
             host_ifname: ifname.filter(|name| !name.is_empty()).map(str::to_owned),
             detail,
         }

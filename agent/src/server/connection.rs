@@ -97,7 +97,9 @@ impl Client {
                     self.list_flows(core).await?;
                     continue;
                 }
-                Ok(Some(Asked { request, deadline, parts })) => (core.ask_by(request, deadline).await, parts),
+                Ok(Some(Asked { request, deadline, parts, trace })) => {
+                    (core.ask_by(request, deadline, trace).await, parts)
+                }
             };
             self.say(reply, parts).await?;
         }

@@ -1,18 +1,19 @@
 //! One client's requests, in this version of the protocol or the previous one.
 
 use serde_json::Value;
-use shunt_agent_api::{Envelope, PREVIOUS_VERSION, Request, VERSION};
+use shunt_agent_api::{Envelope, PREVIOUS_VERSION, Request, TraceParent, VERSION};
 
 use super::previous_version::Announced;
 use super::read_error::ReadError;
 
-/// A request, until when its asker waits, and how it takes the answer.
+/// A request, until when its asker waits, how it takes the answer, and the trace of which it is a part.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) request: Request,
     pub(super) deadline: Option<u64>,
     /// Whether the answer may come in parts.
     pub(super) parts: bool,
+    pub(super) trace: Option<TraceParent>,
 }
 
 /// Reads one client's messages.
@@ -35,7 +36,8 @@ impl Reader {
     /// # Errors
     /// [`ReadError`].
     pub(super) fn read(&mut self, json: &[u8]) -> Result<Option<Asked>, ReadError> {
-        let Envelope::<Value> { version, deadline, parts, more: _, body } = serde_json::from_slice(json)?;
+        let Envelope::<Value> { version, deadline, parts, trace, more: _, body } =
+            serde_json::from_slice(json)?;
         let request = match version {
             VERSION => {
                 self.version = version;
@@ -47,6 +49,6 @@ impl Reader {
             }
             other => return Err(ReadError::Version(other)),
         };
-        Ok(request.map(|request| Asked { request, deadline, parts }))
+        Ok(request.map(|request| Asked { request, deadline, parts, trace }))
     }
 }

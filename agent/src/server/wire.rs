@@ -131,7 +131,7 @@ impl Replies {
 /// # Errors
 /// [`FrameError::TooLong`].
 pub(super) fn encoded(version: u32, reply: &Reply, more: bool) -> Result<Vec<u8>, FrameError> {
-    frame::json(&Envelope { version, deadline: None, parts: false, more, body: reply })
+    frame::json(&Envelope { version, more, ..Envelope::new(reply) })
 }
 
 /// A refusal as a reply.

@@ -11,13 +11,14 @@ use crate::world::World;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Watcher {
+/// Hears what is told from where it is on.
+pub(crate) struct Watcher {
     client: Client,
     events: Streaming<WatchResponse>,
 }
 
 impl Watcher {
-    fn start(world: &World, token: &str) -> Self {
+    pub(crate) fn start(world: &World, token: &str) -> Self {
         let mut client = world.client();
         let request = WatchRequest { resume_token: token.to_owned() };
         let events = client.runtime.block_on(client.stub.watch(request)).unwrap().into_inner();
@@ -31,7 +32,7 @@ impl Watcher {
         self.client.runtime.block_on(next).unwrap().unwrap().unwrap()
     }
 
-    fn hear(&mut self, kind: EventKind) -> WatchResponse {
+    pub(crate) fn hear(&mut self, kind: EventKind) -> WatchResponse {
         loop {
             let event = self.next();
             if event.kind() == kind {

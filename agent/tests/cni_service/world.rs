@@ -32,6 +32,11 @@ impl World {
 
     /// With more keys of `[api]`.
     pub(crate) fn start_with(keys: &str) -> Self {
+        Self::start_in(keys, "")
+    }
+
+    /// With more variables in the agent's environment.
+    pub(crate) fn start_in(keys: &str, environment: &str) -> Self {
         let lab = Lab::new().unwrap();
         let root = lab.root().display();
         let file = format!(
@@ -41,7 +46,7 @@ impl World {
         let path = lab.root().join("agent.toml");
         fs::write(&path, file).unwrap();
         let arguments = ["--config", path.to_str().unwrap()];
-        let node = Node::start_of(&lab, "node", &programs(&lab), &arguments).unwrap();
+        let node = Node::start_of(&lab, "node", &programs(&lab, environment), &arguments).unwrap();
         lab.directory("foreign").unwrap();
         let empty = node.inventory().unwrap();
         Self { containers: Vec::new(), node, empty, lab }
@@ -107,11 +112,14 @@ impl World {
 }
 
 /// The programs under test; the agent is a member of the group.
-fn programs(lab: &Lab) -> Binaries {
+fn programs(lab: &Lab, environment: &str) -> Binaries {
     let (built, own) = (Binaries::find().unwrap(), lab.directory("programs").unwrap());
     symlink(built.plugin(), own.join("shunt")).unwrap();
     let agent = own.join("shunt-agent");
-    let script = format!("#!/bin/sh\nexec setpriv --groups {GROUP} {} \"$@\"\n", built.agent().display());
+    let script = format!(
+        "#!/bin/sh\nexec env {environment} setpriv --groups {GROUP} {} \"$@\"\n",
+        built.agent().display()
+    );
     fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, Permissions::from_mode(0o755)).unwrap();
     Binaries::in_directory(&own).unwrap()

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use shunt_lab::{Conversation, Echo, Protocol, Sandbox};
 
-use crate::heeded::{NOTICED, POLICY, echoes, nft, share, stage, talk, until};
+use crate::heeded::{NOTICED, POLICY, echoes, nft, share, share_of, stage, talk, until};
 use crate::stage::Stage;
 
 fn restart(stage: &mut Stage, file: &str) {
@@ -273,4 +273,53 @@ fn a_busy_flow_is_fast_again_after_a_restart_with_rules() {
     }
     let fast = share(&stage, "one", || udp.chat(300, 100).unwrap());
     assert!(fast > 0.9, "{fast}");
+}
+
+/// Entries of others' connections, as many as connection tracking has room for; all are assured, so the kernel drops none of them for a new one
+/// (`early_drop`, net/netfilter/nf_conntrack_core.c).
+fn fill_conntrack(stage: &Stage) {
+    let room = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_max").unwrap();
+    let entry = |number: u32| {
+        let [_, a, b, c] = number.to_be_bytes();
+        format!(
+            "-A -t 600 -u SEEN_REPLY,ASSURED -s 11.{a}.{b}.{c} -d 192.0.2.1 -r 192.0.2.1 -q 11.{a}.{b}.{c} -p udp \
+             --sport 1 --dport 2 --reply-port-src 2 --reply-port-dst 1\n"
+        )
+    };
+    let entries: String = (0..room.trim().parse().unwrap()).map(entry).collect();
+    let file = stage.lab.root().join("entries");
+    fs::write(&file, entries).unwrap();
+    // The last ones find no room.
+    let load = format!("conntrack -R {} >/dev/null 2>&1; conntrack -C", file.display());
+    let count = stage.node.namespace().command("sh", &["-c", &load]).unwrap();
+    assert_eq!(count.trim(), room.trim());
+}
+
+#[test]
+fn where_connection_tracking_is_full_nothing_new_passes_and_what_has_begun_goes_on() {
+    let stage = stage("filters = 'heed'");
+    nft(&stage, POLICY);
+    let [one, ..] = &stage.sandboxes[..] else { unreachable!("three containers") };
+    let echo = &echoes(&stage, 7000)[0];
+    let mut begun =
+        [Protocol::Tcp, Protocol::Udp].map(|protocol| talk(one, protocol, echo.address()).unwrap());
+    begun.iter_mut().for_each(|talk| assert!(share_of(&stage, "one", talk) > 0.98));
+    fill_conntrack(&stage);
+    // By far more than a lease: each of these goes by the kernel again and again.
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        begun.iter_mut().for_each(|talk| talk.chat(10, 100).unwrap());
+        sleep(Duration::from_millis(50));
+    }
+    begun.iter_mut().for_each(|talk| assert!(share(&stage, "one", || talk.chat(1000, 100).unwrap()) > 0.98));
+    // The kernel has no room for these, and lets nothing of them through.
+    let fresh = |port| socket(one, SocketAddr::new(one.addresses()[0], port), echo.address());
+    let new = [fresh(6001), fresh(6002)];
+    let fast = share(&stage, "one", || new.iter().for_each(|socket| assert_eq!(answered(socket, 20), 0)));
+    assert_eq!(fast, 0.0);
+    let connect = || TcpStream::connect_timeout(&echo.address(), Duration::from_millis(500));
+    assert!(one.namespace().enter(connect).unwrap().is_err());
+    stage.node.namespace().command("sh", &["-c", "conntrack -F 2>/dev/null"]).unwrap();
+    let mut talk = talk(one, Protocol::Udp, echo.address()).unwrap();
+    assert!(share_of(&stage, "one", &mut talk) > 0.98);
 }

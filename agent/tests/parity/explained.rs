@@ -59,7 +59,7 @@ fn golden_packets_are_explained_as_they_fare_in_the_kernel() {
             assert_eq!(travelled.verdict.code(), decided, "{}: {:?}", case.name, travelled.stages);
             // Where a tag is taken off or put on, the kernel has it beside the bytes.
             let header = if frame.is_bare { ETHERNET_BYTES } else { 0 };
-            let bytes = &run.bytes[header.min(run.bytes.len())..];
+            let bytes = &run.left.bytes[header.min(run.left.bytes.len())..];
             if run.decision.tag == 0 && bytes.len() == frame.on_the_wire().len() {
                 assert_eq!(frame.on_the_wire(), bytes, "{}: bytes", case.name);
             }

@@ -3,6 +3,7 @@
 mod driver;
 mod filled;
 mod loader;
+mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -54,8 +55,13 @@ pub(crate) struct Kernel {
 
 /// What one run came to.
 pub(crate) struct Run {
-    pub(crate) action: u32,
     pub(crate) decision: Decision,
+    pub(crate) left: Left,
+}
+
+/// What one run has left of its packet.
+pub(crate) struct Left {
+    pub(crate) action: u32,
     pub(crate) mark_left: bool,
     pub(crate) checked: bool,
     pub(crate) outside: bool,
@@ -172,6 +178,14 @@ impl Kernel {
     pub(crate) fn run(&mut self, program: &'static str, here: u32, packet: &BytesPacket) -> Run {
         let program = self.ready(program);
         let before = self.decision().serial;
+        let left = self.test(program, here, packet);
+        let decision = self.decision();
+        assert_eq!(decision.serial, before + 1, "{program} decided once");
+        Run { decision, left }
+    }
+
+    /// The same, whatever it says of its decision.
+    fn test(&mut self, program: &'static str, here: u32, packet: &BytesPacket) -> Left {
         let mut context = [0u8; CONTEXT_BYTES];
         let mark = OPERATORS
             | if packet.judged { MARKS.judged } else { 0 }
@@ -195,14 +209,12 @@ impl Kernel {
             .test_run(options)
             .unwrap_or_else(|error| panic!("{program} on {} bytes: {error:?}", packet.bytes.len()));
         bytes.truncate(run.data_size_out as usize);
-        let decision = self.decision();
-        assert_eq!(decision.serial, before + 1, "{program} decided once");
         let mark = context_out[MARK..].first_chunk().copied().map(u32::from_ne_bytes).unwrap_or_default();
         let ours = MARKS.judged | MARKS.checked | MARKS.outside;
         assert_eq!(mark & !ours, OPERATORS, "{program} leaves the operator's bits of the mark alone");
         let [mark_left, checked, outside] =
             [MARKS.judged, MARKS.checked, MARKS.outside].map(|bit| mark & bit != 0);
-        Run { action: run.return_value, decision, mark_left, checked, outside, bytes }
+        Left { action: run.return_value, mark_left, checked, outside, bytes }
     }
 
     pub(crate) fn remembered(&mut self) -> Remembered {

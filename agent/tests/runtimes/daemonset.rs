@@ -97,10 +97,10 @@ impl Site {
     }
 
     /// Calls the plugin that is installed, as a runtime would.
-    fn call(&self, verb: &str) -> String {
+    fn call(&self, network: &Value, verb: &str) -> String {
         let script = "printf %s \"$1\" | CNI_COMMAND=$2 CNI_CONTAINERID=one CNI_NETNS=$3 CNI_IFNAME=eth0 CNI_PATH=/opt/cni/bin \
                       /opt/cni/bin/shunt";
-        self.host.run(&["sh", "-c", script, "sh", &network().to_string(), verb, CONTAINER])
+        self.host.run(&["sh", "-c", script, "sh", &network.to_string(), verb, CONTAINER])
     }
 
     /// Nothing is left on the machine.
@@ -204,7 +204,16 @@ fn serve(site: &Site, pod: &Pod<'_>) {
     assert!(pod.probe("agent", "livenessProbe").status.success());
 
     site.host.run(&["ip", "netns", "add", "pod"]);
-    site.call("ADD");
+    // By the agent's service, which needs more of the node than the agent does: settings of the kernel, and leases.
+    let plain = network();
+    let mut by_service = plain.clone();
+    by_service["viaAgent"] = json!(true);
+    site.host.run(&["sysctl", "-w", "net.ipv4.ip_forward=0"]);
+    let served: Value = serde_json::from_str(&site.call(&by_service, "ADD")).unwrap();
+    site.call(&by_service, "DEL");
+    assert_eq!(site.host.run(&["sysctl", "-n", "net.ipv4.ip_forward"]).trim(), "1");
+    let again: Value = serde_json::from_str(&site.call(&plain, "ADD")).unwrap();
+    assert_eq!(again["routes"], served["routes"]);
     let ask = |verb: &str| -> Value {
         let ask = ["podman", "--storage-driver", "vfs", "exec", "agent", "shunt-agent", verb, "--json"];
         serde_json::from_str(&site.host.run(&ask)).unwrap()
@@ -220,7 +229,7 @@ fn serve(site: &Site, pod: &Pod<'_>) {
     let inside = ["ip", "netns", "exec", "pod", "tc", "qdisc", "show", "dev", "eth0"];
     assert!(site.host.run(&inside).contains("tbf"), "the limit is set in the container's namespace");
     assert_eq!(ask("check")["consistent"], true);
-    site.call("DEL");
+    site.call(&by_service, "DEL");
     site.host.run(&["ip", "netns", "delete", "pod"]);
     site.host.run(&["ip", "link", "delete", "cni0"]);
     assert_eq!(pod.stop("agent"), "0");

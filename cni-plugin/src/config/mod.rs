@@ -23,7 +23,7 @@ mod vlan;
 use std::net::IpAddr;
 
 use serde_json::Value;
-use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort};
+use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort, TraceParent};
 
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
@@ -54,6 +54,8 @@ pub struct Config {
     pub version: Version,
     /// Who the plugin is to be.
     pub personality: Personality,
+    /// Of which trace the call is a part.
+    pub trace: Option<TraceParent>,
 }
 
 impl Config {
@@ -91,7 +93,7 @@ impl Config {
             Personality::of_type(&network.r#type)
                 .ok_or_else(|| ConfigError::NoPersonality(network.r#type.clone()))?
         };
-        Ok(Self { raw, value, network, version, personality })
+        Ok(Self { raw, value, network, version, personality, trace: None })
     }
 
     /// The version that an error about the rest of it is to carry.

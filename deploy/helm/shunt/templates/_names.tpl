@@ -40,6 +40,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if has .Values.agent.config.admission (list "warn" "enforce") }}yes{{ end }}
 {{- end }}
 
+{{/* Whether the node's other plugins are looked at, or called. */}}
+{{- define "shunt.looksAtPlugins" -}}
+{{- if or (include "shunt.isNetwork" .) .Values.service.enabled }}yes{{ end }}
+{{- end }}
+
 {{/* Whether claims are prepared for the kubelet. */}}
 {{- define "shunt.prepares" -}}
 {{- if and (include "shunt.publishes" .) .Values.kubernetes.claims (ne .Values.kubernetes.publish "node") }}yes{{ end }}
@@ -61,6 +66,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $kubernetes = set $kubernetes "dra" false -}}
 {{- end -}}
 {{- $config = set $config "kubernetes" $kubernetes -}}
+{{- end -}}
+{{- if .Values.service.enabled -}}
+{{- $config = set $config "api" (dict "cni_path" (list .Values.plugin.binDir)) -}}
 {{- end -}}
 {{- if include "shunt.isNetwork" . -}}
 {{- with .Values.cluster -}}

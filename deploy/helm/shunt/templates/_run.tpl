@@ -109,9 +109,17 @@ containers:
   - name: kubelet-registry
     mountPath: {{ .Values.host.kubelet }}/plugins_registry
   {{- end }}
+  {{- if .Values.service.enabled }}
+  # Runtimes name a container's namespace by either path.
+  - name: netns
+    mountPath: /var/run/netns
+    mountPropagation: HostToContainer
+  {{- end }}
   {{- if include "shunt.isNetwork" . }}
   - name: networks
     mountPath: {{ .Values.cluster.confDir }}
+  {{- end }}
+  {{- if include "shunt.looksAtPlugins" . }}
   - name: plugins
     mountPath: {{ .Values.plugin.binDir }}
     readOnly: true
