@@ -6,6 +6,7 @@
 mod golden;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use golden::bytes_packet::BytesPacket;
 use golden::case::{Case, Entry, all};
@@ -132,8 +133,8 @@ proptest! {
         nic in 0..uplinks::NICS.len(),
         changes in prop::collection::vec((0usize..24, any::<u8>()), 0..3),
     ) {
-        let cases = cases();
-        let mut packet = which.get(&cases.values().collect::<Vec<_>>()).packet.clone();
+        static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| cases().into_values().collect());
+        let mut packet = which.get(&CASES).packet.clone();
         for (at, byte) in changes {
             if let Some(target) = packet.bytes.get_mut(at) {
                 *target = byte;
