@@ -1,6 +1,6 @@
 //! The watched build does what the plain one does, and tells what the pure code decides.
 
-use shunt_dataplane::abi::watch::VERDICT_DROP;
+use shunt_dataplane::abi::watch::{VERDICT_BACK, VERDICT_DROP};
 
 use crate::golden::case::{Case, Entry, all};
 use crate::golden::shares;
@@ -26,7 +26,7 @@ fn assert_told(kernel: &mut Kernel, case: &Case, is_capturing: bool) {
     assert_left(left, (&verdict, &pure), name);
     assert_remembered(kernel, (tables, &shares), name);
     let said: Vec<_> = told.iter().map(|packet| (packet.verdict, packet.target, packet.reason)).collect();
-    let is_told = is_capturing || verdict.code().0 == VERDICT_DROP || pure.own;
+    let is_told = is_capturing || [VERDICT_BACK, VERDICT_DROP].contains(&verdict.code().0);
     assert_eq!(said, Vec::from_iter(is_told.then(|| verdict.code())), "{name}: told of {verdict:?}");
 }
 

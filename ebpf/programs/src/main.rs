@@ -33,6 +33,9 @@ use crate::skb::{BARE, FRAMED, Skb};
 
 /// The ports that these programs are for: 0 open, 1 restricted, 2 in VLANs. All but the open ones drop while their entry
 /// is missing. The agent loads the programs up to three times, each time with another value.
+///
+/// Compiler: `used`, or a constant of the same bytes is made one with it, and changes with it (LLVM's `constmerge`). So is every word that the agent sets.
+#[used]
 #[unsafe(no_mangle)]
 static RESTRICTED: Global<u32> = Global::new(0);
 

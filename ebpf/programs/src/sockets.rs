@@ -17,6 +17,7 @@ use crate::maps::PEERS;
 
 /// The cookie of the node's network namespace (`SO_NETNS_COOKIE`, Linux 5.14). The agent sets it when it loads the
 /// programs; 0 is no namespace's.
+#[used]
 #[unsafe(no_mangle)]
 static NETNS: Global<u64> = Global::new(0);
 

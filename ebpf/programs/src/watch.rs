@@ -20,6 +20,7 @@ use shunt_dataplane::{Delivery, Verdict, Way};
 use crate::skb::Skb;
 
 /// Whether packets are told that are not dropped. The agent loads the programs with either value.
+#[used]
 #[unsafe(no_mangle)]
 static CAPTURING: Global<u32> = Global::new(0);
 
