@@ -51,6 +51,11 @@ pub fn start(format: LogFormat) -> Log {
         .finish(io::stderr());
     LOST.get_or_init(|| lines.error_counter());
     let filter = filter().unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
+    // Lines name their trace, whichever are chosen.
+    let filter = match shunt_trace::DIRECTIVE.parse() {
+        Ok(spans) => filter.add_directive(spans),
+        Err(_never) => filter,
+    };
     let log = tracing_subscriber::fmt::layer().with_writer(lines).with_target(false);
     let log = match format {
         LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).boxed(),
@@ -60,8 +65,12 @@ pub fn start(format: LogFormat) -> Log {
         Ok(exported) => (exported, None),
         Err(error) => (None, Some(error)),
     };
+    let is_exported = exported.is_some();
     let (spans, export) = exported.unzip();
     tracing_subscriber::registry().with(log.with_filter(filter)).with(spans).init();
+    if is_exported {
+        tracing::info!("calls that are part of a trace are told to a collector (OTLP)");
+    }
     if let Some(error) = failed {
         tracing::warn!(%error, "traces are in the log alone");
     }

@@ -1,5 +1,5 @@
 //! What a panic ends: the process, which is started anew and takes over what there is. A thread without which the agent would go on half alive
-//! is worse than none. Only a call of the plugin's procedure ends alone: its thread has nothing that others use.
+//! is worse than none. Only a call of the plugin's procedure ends alone, and the export of spans: their threads have nothing that others use.
 
 use std::panic;
 use std::process::abort;
@@ -10,10 +10,14 @@ pub fn end_the_process() {
     let say = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         say(info);
-        if thread::current().name() == Some(shunt_cni::THREAD) {
-            tracing::error!(%info, "a call of CNI has panicked: it is a fault of shunt's, please report it");
-        } else {
-            abort();
+        match thread::current().name() {
+            Some(shunt_cni::THREAD) => {
+                tracing::error!(%info, "a call of CNI has panicked: it is a fault of shunt's, please report it");
+            }
+            Some(name) if shunt_trace::THREADS.contains(&name) => {
+                tracing::error!(%info, "the export of spans has ended: traces are in the log alone");
+            }
+            _ => abort(),
         }
     }));
 }
@@ -49,6 +53,7 @@ mod tests {
             (ended.status.signal(), String::from_utf8_lossy(&ended.stdout).contains("went on"))
         };
         assert_eq!(run(shunt_cni::THREAD), (None, true));
+        assert_eq!(run(shunt_trace::THREADS[1]), (None, true));
         assert_eq!(run("agent"), (Some(nix::libc::SIGABRT), false));
     }
 }

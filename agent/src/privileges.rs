@@ -20,7 +20,7 @@ pub const KEPT: [(Capability, &str); 3] = [
     (
         Capability::CAP_SYS_ADMIN,
         "mounting bpffs; setns into a container to limit what it sends; unshare for the namespace that keeps the kernel's \
-         hooks on, and for one with a writable /proc/sys; loading programs that the verifier judges as privileged ones (it stands for CAP_BPF and CAP_PERFMON), \
+         hooks on, and for one with a writable /proc/sys/net; loading programs that the verifier judges as privileged ones (it stands for CAP_BPF and CAP_PERFMON), \
          finding programs and maps by their ids",
     ),
     (

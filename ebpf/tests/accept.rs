@@ -127,8 +127,9 @@ fn a_connection_of_a_question_and_an_answer_asks_nobody() {
     }
     assert_eq!(world.asked(), 0, "nothing has come back");
     world.note("rex");
+    world.note("rex");
     world.note("lex");
-    assert_eq!(world.asked(), 0, "an answer, and that it has come");
+    assert_eq!(world.asked(), 0, "that the question has come, an answer, and that it has come");
     world.note("rex");
     assert_eq!(world.asked(), 1);
 }

@@ -24,7 +24,7 @@ pub struct Envelope<T> {
     /// Of a request: its asker takes the answer in parts, which have a bounded length ([`Reply::into_parts`](crate::Reply::into_parts)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parts: bool,
-    /// Of a request: the trace of which it is a part. What is none is passed over: nothing depends on it.
+    /// Of a request: the trace of which it is a part. A value that is no trace counts as none.
     #[serde(default, deserialize_with = "if_any", skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceParent>,
     /// Of a reply: this is a part, and the next message has more of the same.
@@ -43,8 +43,8 @@ impl<T> Envelope<T> {
 
 /// A trace, if it is one.
 fn if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TraceParent>, D::Error> {
-    let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.and_then(|text| text.parse().ok()))
+    let said = serde_json::Value::deserialize(deserializer)?;
+    Ok(said.as_str().and_then(|text| text.parse().ok()))
 }
 
 /// Why what is in an envelope cannot be taken out.
@@ -75,5 +75,26 @@ impl<T: DeserializeOwned> Envelope<T> {
         }
         let body = serde_json::from_value(body).map_err(FrameError::Json)?;
         Ok(Self { version, deadline, parts, trace, more, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_that_is_none_refuses_no_request() {
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        for (trace, expected) in [
+            (format!("\"{parent}\""), Some(parent)),
+            ("\"00-1\"".to_owned(), None),
+            ("5".to_owned(), None),
+            ("{}".to_owned(), None),
+            ("null".to_owned(), None),
+        ] {
+            let json = format!("{{\"version\":{VERSION},\"trace\":{trace},\"body\":7}}");
+            let opened = Envelope::<u32>::open(json.as_bytes()).unwrap();
+            assert_eq!(opened.trace.map(|trace| trace.to_string()).as_deref(), expected, "{json}");
+        }
     }
 }

@@ -103,6 +103,9 @@ impl Calls {
         let work = move || {
             let _entered = work_in.enter();
             let done = asked.with(work);
+            if let Err(Failure { msg, .. }) = &done {
+                shunt_trace::has_failed(&work_in, msg);
+            }
             log(verb, &asked, done.as_ref().err());
             done
         };

@@ -54,6 +54,9 @@ pub(crate) async fn invoke(
         let name = PathBuf::from(&request.plugin);
         let done = plugin::procedure(&setting, &name, &variables, &request.config);
         let is_done = matches!(done, Ok(Reply::Done(_)));
+        if !is_done {
+            shunt_trace::has_failed(&span, "the plugin has failed");
+        }
         let (container, ifname) = (request.container_id, request.ifname);
         tracing::debug!(verb = verb.name(), network, container, ifname, is_done, "a plugin was called");
         done

@@ -11,6 +11,7 @@ use shunt::call::{IN_SERVICE, Verb};
 use shunt::config::Personality;
 use shunt::program;
 use shunt::{Reply, Setting};
+use tracing::Span;
 
 use crate::failure::{Failure, codes};
 use crate::settings::Settings;
@@ -134,6 +135,8 @@ pub(crate) fn procedure(
 
 /// Does something on a thread of its own, the only one whose panic the agent survives (its hook knows the thread by its name).
 fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let span = Span::current();
+    let work = || span.in_scope(work);
     thread::scope(|scope| {
         let thread = thread::Builder::new().name(THREAD.into());
         let thread = thread.spawn_scoped(scope, work).map_err(|error| {

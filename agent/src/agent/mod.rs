@@ -88,6 +88,10 @@ impl Agent {
         self.node.events.set_trace(trace.map(|trace| trace.trace_id().to_owned()));
         let span = shunt_trace::of_call(trace, request.verb());
         let reply = span.in_scope(|| self.answer(request));
+        if let (Some(_), Reply::Error(refusal)) = (trace, &reply) {
+            span.in_scope(|| tracing::info!(kind = ?refusal.kind, "a request was refused: {refusal}"));
+            shunt_trace::has_failed(&span, &refusal.message);
+        }
         self.node.events.set_trace(None);
         reply
     }

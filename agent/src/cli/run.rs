@@ -83,8 +83,13 @@ impl Run {
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
-        if let Err(error) = writable_sysctls::ensure() {
-            tracing::warn!(%error, "/proc/sys is read-only: settings of the kernel stay as they are, and the CNI service fails where it needs others");
+        match writable_sysctls::ensure() {
+            Ok(false) => {}
+            Ok(true) => tracing::info!("/proc/sys/net was read-only and is writable for this process now"),
+            Err(error) => tracing::warn!(
+                %error,
+                "/proc/sys/net is read-only: settings of the kernel stay as they are, and calls of the CNI service fail where they need others"
+            ),
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ran = match runtime {

@@ -40,6 +40,8 @@ pub(super) fn remove(
         let _in_use = fs::remove_dir(kubelet.join("plugins").join(DRIVER));
     }
     remove_file(&config.socket, &mut left);
+    // Whoever uninstalls need not have the agent's file.
+    remove_file(&config.api.clone().unwrap_or_default().socket, &mut left);
     if let Some(own) = config.socket.parent() {
         // It may have others' sockets in it.
         let _in_use = fs::remove_dir(own);

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -12,10 +12,13 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use serde_json::json;
-use shunt_agent_api::{Client as AgentClient, Event, EventKind, Reply};
+use shunt_agent_api::{
+    AttachmentKey, Bandwidth, Client as AgentClient, Event, EventKind, Reply, Request as AgentRequest,
+};
 use shunt_cni::proto::v1;
-use shunt_lab::{Namespace, Network};
+use shunt_lab::{Namespace, Network, patience};
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
@@ -179,11 +182,23 @@ fn a_collector_is_told_of_each_call_as_part_of_its_callers_span() {
         );
         assert!(span.end_time_unix_nano > span.start_time_unix_nano, "{span:?}");
     }
-    let verbs = spans.map(|span| format!("{:?}", span.attributes));
-    assert!(verbs[0].contains("\"detach\"") && verbs[1].contains("\"DEL\""), "{verbs:?}");
+    let is_failed =
+        |span: &Span| span.status.as_ref().is_some_and(|status| status.code() == StatusCode::Error);
+    assert_eq!(spans.each_ref().map(|span| span.name.as_str()), ["detach", "DEL"]);
+    assert!(!spans.iter().any(is_failed), "{spans:?}");
+
+    let mut agent = AgentClient::connect(world.node.agent().socket()).unwrap();
+    agent.trace(Some(PARENT.parse().unwrap()));
+    let key = AttachmentKey { network: "pods".into(), container: "nobody".into(), ifname: "eth0".into() };
+    agent.ask(AgentRequest::Limit { key, bandwidth: Bandwidth::default() }).unwrap_err();
+    let refused = collector.hear();
+    assert!(refused.name == "limit" && is_failed(&refused), "{refused:?}");
+    assert_logged(&world, "a request was refused", ID);
     drop(collector);
     // Nobody waits for a collector that is away.
     client.runtime.block_on(client.stub.delete(of(PARENT))).unwrap();
     world.assert_empty();
+    let begun = Instant::now();
     world.node.agent_mut().terminate().unwrap();
+    assert!(begun.elapsed() < patience(Duration::from_secs(3)), "{:?}", begun.elapsed());
 }

@@ -1,10 +1,17 @@
-//! The export of spans: OTLP over gRPC, configured by OpenTelemetry's own variables. Nobody waits for the collector: spans that it does not take are lost.
+//! The export of spans: OTLP over gRPC, configured by OpenTelemetry's own variables. Nobody waits for the collector; spans that it does not take are
+//! lost, which the log says.
 
 use tracing::Subscriber;
 use tracing_subscriber::registry::LookupSpan;
 
 /// Where spans go, for all signals and for this one (OpenTelemetry Protocol Exporter, "Endpoint URLs for OTLP/HTTP" and below).
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+
+/// A variable of OpenTelemetry's that turns all of it off, and one that names the exporter.
+const OFF: [(&str, &str); 2] = [("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_EXPORTER", "none")];
+
+/// The names of the threads that export. They have nothing that others use.
+pub const THREADS: [&str; 2] = ["spans", "OpenTelemetry.Traces.BatchProcessor"];
 
 /// Why spans are not exported although somebody wants them to be.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +50,10 @@ where
 {
     let is_wanted =
         ENDPOINTS.into_iter().any(|name| std::env::var_os(name).is_some_and(|url| !url.is_empty()));
-    if is_wanted { built().map(Some) } else { Ok(None) }
+    let says = |(name, value): (&str, &str)| {
+        std::env::var(name).is_ok_and(|said| said.trim().eq_ignore_ascii_case(value))
+    };
+    if is_wanted && !OFF.into_iter().any(says) { built().map(Some) } else { Ok(None) }
 }
 
 #[cfg(not(feature = "otlp"))]
@@ -77,14 +87,14 @@ mod otlp {
     use tracing_subscriber::filter::filter_fn;
     use tracing_subscriber::registry::LookupSpan;
 
-    use super::{ExportError, Layer};
+    use super::{ExportError, Layer, THREADS};
     use crate::span::SPAN;
 
-    /// Who has made the spans, unless `OTEL_SERVICE_NAME` says so.
+    /// The service's name, unless `OTEL_SERVICE_NAME` says so.
     const SERVICE: &str = "shunt-agent";
 
-    /// How long the last spans may take.
-    const LAST: Duration = Duration::from_secs(2);
+    /// How long the last spans may take: the next agent waits for the end of this one.
+    const LAST: Duration = Duration::from_millis(300);
 
     #[derive(Debug)]
     pub(super) struct Export {
@@ -114,7 +124,7 @@ mod otlp {
         let speak = move || {
             let _dropped = runtime.block_on(ends);
         };
-        thread::Builder::new().name("spans".into()).spawn(speak)?;
+        thread::Builder::new().name(THREADS[0].into()).spawn(speak)?;
         let resource = Resource::builder();
         let resource = match std::env::var_os("OTEL_SERVICE_NAME") {
             Some(_) => resource,
@@ -127,7 +137,8 @@ mod otlp {
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer(SERVICE));
         // Libraries have spans of their own, the exporter's among them.
         let is_told = |it: &Metadata<'_>| it.target() == SPAN || it.is_event() && *it.level() <= Level::INFO;
-        let layer = layer.with_filter(filter_fn(is_told));
+        let filter = filter_fn(is_told).with_max_level_hint(Level::INFO);
+        let layer = layer.with_filter(filter);
         Ok((layer.boxed(), Export { provider, _over }))
     }
 }

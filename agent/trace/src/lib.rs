@@ -6,5 +6,5 @@
 mod export;
 mod span;
 
-pub use export::{Export, ExportError, Layer, layer};
-pub use span::of_call;
+pub use export::{Export, ExportError, Layer, THREADS, layer};
+pub use span::{DIRECTIVE, has_failed, of_call};

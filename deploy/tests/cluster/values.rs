@@ -69,6 +69,8 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         filters = "auto"
         filter_lease = "500ms"
         grace_periods = "normal"
+        [api]
+        cni_path = ["/opt/cni/bin"]
         [kubernetes]
         publish = "auto"
         kubelet_root = "/var/lib/kubelet"
@@ -114,7 +116,7 @@ fn kinds(rendered: &str) -> Vec<String> {
 #[test]
 fn who_publishes_nothing_has_no_rights_and_no_token() {
     let Some(chart) = chart() else { return };
-    let off = ["--set", "kubernetes.publish=off", "--set", "kubernetes.deviceClass=false"];
+    let off = ["--set", "kubernetes.publish=off,kubernetes.deviceClass=false,service.enabled=false"];
     let rendered = chart.render(&off).unwrap();
     assert_eq!(kinds(&rendered), ["ConfigMap", "DaemonSet", "ServiceAccount"]);
     assert!(!rendered.contains("serviceAccountToken:"), "{rendered}");
@@ -211,4 +213,32 @@ fn the_chart_takes_every_key_of_an_uplink_that_is_documented() {
     for key in documented {
         assert!(taken.contains_key(key), "{key} is not among {taken:?}");
     }
+}
+
+#[test]
+fn cni_is_served_unless_somebody_says_otherwise() {
+    let Some(chart) = chart() else { return };
+    let plugins = "mountPath: /data/bin\n";
+    for (setting, is_served) in [
+        ("plugin.loopback=true", true),
+        ("service.enabled=false", false),
+        // As an upgrade with the values of an earlier chart has it.
+        ("service=null", true),
+    ] {
+        let rendered = chart.render(&["--set", &format!("{setting},plugin.binDir=/data/bin")]).unwrap();
+        let served = agent_toml(&rendered).api.map(|api| api.cni_path);
+        assert_eq!(served, is_served.then(|| vec!["/data/bin".into()]), "{setting}");
+        assert_eq!(rendered.contains(plugins), is_served, "{setting}");
+    }
+    assert!(chart.render(&["--set", "service=null,uninstall=true"]).is_ok());
+    assert!(chart.render(&["--set", "service.enabled=perhaps"]).is_err());
+}
+
+#[test]
+fn the_agent_has_the_variables_that_it_is_given() {
+    let Some(chart) = chart() else { return };
+    let rendered =
+        chart.render(&["--set", "agent.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317"]).unwrap();
+    let variable = "- name: OTEL_EXPORTER_OTLP_ENDPOINT\n          value: \"http://127.0.0.1:4317\"\n";
+    assert!(rendered.contains(variable), "{rendered}");
 }

@@ -40,9 +40,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if has .Values.agent.config.admission (list "warn" "enforce") }}yes{{ end }}
 {{- end }}
 
+{{/* Whether CNI is served. Values that are kept from an earlier chart say nothing of it. */}}
+{{- define "shunt.serves" -}}
+{{- if dig "enabled" true (default dict .Values.service) }}yes{{ end }}
+{{- end }}
+
 {{/* Whether the node's other plugins are looked at, or called. */}}
 {{- define "shunt.looksAtPlugins" -}}
-{{- if or (include "shunt.isNetwork" .) .Values.service.enabled }}yes{{ end }}
+{{- if or (include "shunt.isNetwork" .) (include "shunt.serves" .) }}yes{{ end }}
 {{- end }}
 
 {{/* Whether claims are prepared for the kubelet. */}}
@@ -67,7 +72,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end -}}
 {{- $config = set $config "kubernetes" $kubernetes -}}
 {{- end -}}
-{{- if .Values.service.enabled -}}
+{{- if include "shunt.serves" . -}}
 {{- $config = set $config "api" (dict "cni_path" (list .Values.plugin.binDir)) -}}
 {{- end -}}
 {{- if include "shunt.isNetwork" . -}}

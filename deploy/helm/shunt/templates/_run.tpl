@@ -48,6 +48,10 @@ containers:
   env:
   - name: RUST_LOG
     value: {{ .Values.agent.log | quote }}
+  {{- range $name, $value := .Values.agent.env }}
+  - name: {{ $name }}
+    value: {{ $value | quote }}
+  {{- end }}
   - name: NODE_NAME
     valueFrom:
       fieldRef:
@@ -108,12 +112,6 @@ containers:
     mountPath: {{ .Values.host.kubelet }}/plugins
   - name: kubelet-registry
     mountPath: {{ .Values.host.kubelet }}/plugins_registry
-  {{- end }}
-  {{- if .Values.service.enabled }}
-  # Runtimes name a container's namespace by either path.
-  - name: netns
-    mountPath: /var/run/netns
-    mountPropagation: HostToContainer
   {{- end }}
   {{- if include "shunt.isNetwork" . }}
   - name: networks

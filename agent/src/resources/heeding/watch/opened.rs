@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData, MapError, RingBuf};
 use shunt_dataplane::abi::{ACCEPTED_LIBERAL, AcceptedFlow, FlowKey};
@@ -14,6 +16,10 @@ use zerocopy::FromBytes as _;
 
 use super::error::WatchError;
 use crate::datapath::pins::Pins;
+
+/// How long those that ask wait for each other: while one answer follows another, the programs wake nobody (the ring buffer notifies a reader that has
+/// read everything only), which costs them several times what a packet does.
+const TOGETHER: Duration = Duration::from_millis(1);
 
 /// Connections that the kernel is told of at a time.
 const MOST: usize = 128;
@@ -29,6 +35,8 @@ pub(super) struct Opened {
     ring: RingBuf<MapData>,
     accepted: HashMap<MapData, FlowKey, AcceptedFlow>,
     liberator: Liberator,
+    /// When the last ones were answered.
+    answered: Option<Instant>,
 }
 
 impl AsFd for Opened {
@@ -45,15 +53,19 @@ impl Opened {
     pub(super) fn open(pins: &Pins) -> Result<Self, WatchError> {
         let ring = RingBuf::try_from(Map::RingBuf(MapData::from_pin(pins.map("OPENED"))?))?;
         let accepted = HashMap::try_from(Map::LruHashMap(MapData::from_pin(pins.map("ACCEPTED"))?))?;
-        Ok(Self { ring, accepted, liberator: Liberator::open()? })
+        Ok(Self { ring, accepted, liberator: Liberator::open()?, answered: None })
     }
 
     /// Answers a few of those that have been asked by now. What cannot be answered is asked again a lease later.
     pub(super) fn answer(&mut self) {
+        if let Some(left) = self.answered.and_then(|last| TOGETHER.checked_sub(last.elapsed())) {
+            thread::sleep(left);
+        }
         let flows = self.asked();
         if let Err(error) = self.liberate(&flows) {
             tracing::debug!(%error, connections = flows.len(), "connection tracking cannot be told of connections: they stay with the kernel");
         }
+        self.answered = Some(Instant::now());
     }
 
     /// The next few connections, each once.
