@@ -16,6 +16,7 @@ mod lookup;
 mod netavark;
 mod packages;
 mod promtool;
+mod python_grpc;
 mod stamp;
 mod static_target;
 mod toolchain;
@@ -38,6 +39,7 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
     let helm = for_chart();
     let promtool = for_alerts();
     let netavark = for_netavark();
+    let python = for_clients();
     let root = for_packages();
     let kernels = kernels();
     println!("BPF toolchain  {}", tools.toolchain);
@@ -57,6 +59,11 @@ pub(crate) fn run(kernels: impl FnOnce() -> Result<Vec<String>>) -> Result<()> {
         Ok(path) => println!("netavark       {} {}", netavark::VERSION, path.display()),
         // Nothing but its own suite needs it, and that says so.
         Err(error) => println!("netavark       {error:#}"),
+    }
+    match python {
+        Ok(path) => println!("gRPC in Python {} {}", python_grpc::VERSION, path.display()),
+        // Nothing but a client's test needs it, and it says so.
+        Err(error) => println!("gRPC in Python {error:#}"),
     }
     match root {
         Ok(path) => println!("Debian root    {}", path.display()),
@@ -122,6 +129,11 @@ pub(crate) fn for_alerts() -> Result<PathBuf> {
 /// What it takes to run the plugin as netavark's: the path of netavark.
 pub(crate) fn for_netavark() -> Result<PathBuf> {
     netavark::find_or_install()
+}
+
+/// What it takes to run the client in Python: the path of a Python.
+pub(crate) fn for_clients() -> Result<PathBuf> {
+    python_grpc::find_or_install()
 }
 
 /// What it takes to try packages: the path of a Debian root.

@@ -105,6 +105,7 @@ fn tests(arguments: &Arguments) -> Command {
         ("SHUNT_HELM", setup::for_chart()),
         ("SHUNT_PROMTOOL", setup::for_alerts()),
         ("SHUNT_NETAVARK", setup::for_netavark()),
+        ("SHUNT_PYTHON_GRPC", setup::for_clients()),
         ("SHUNT_DEBIAN_ROOT", setup::for_packages()),
     ];
     for (name, tool) in tools {

@@ -13,6 +13,9 @@ use crate::request::{Reply, Request};
 
 const GET_CHAIN: u16 = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | libc::NFT_MSG_GETCHAIN as u16;
 
+// linux/netfilter/nf_tables.h; `libc` does not have it.
+const NFTA_DEVICE_PREFIX: u16 = 2;
+
 // The crates have no type for messages of IPsec: `XFRM_MSG_GETSPDINFO` and the attribute with its numbers (linux/xfrm.h).
 const XFRM_MSG_GETSPDINFO: u16 = 0x25;
 const XFRMA_SPD_INFO: u16 = 1;
@@ -34,7 +37,8 @@ pub struct BaseChain {
     pub policy: Option<u32>,
     /// `filter`, `route` or `nat`.
     pub kind: String,
-    /// The interfaces at whose hook it is, of hooks that interfaces have.
+    /// The interfaces at whose hook it is, of hooks that interfaces have. One that ends in `*` stands for all whose names begin so, also for those
+    /// that come later (`NFTA_DEVICE_PREFIX`, Linux 6.18).
     pub devices: Vec<String>,
 }
 
@@ -68,11 +72,22 @@ impl Reply for BaseChain {
     }
 }
 
-/// The name in `NFTA_DEVICE_NAME`.
+/// The name in `NFTA_DEVICE_NAME`, or the beginning of names in `NFTA_DEVICE_PREFIX`.
 fn name_of(device: &DefaultNla) -> String {
     let mut bytes = vec![0; device.value_len()];
     device.emit_value(&mut bytes);
-    text(&bytes)
+    let name = text(&bytes);
+    if device.kind() == NFTA_DEVICE_PREFIX { name + "*" } else { name }
+}
+
+impl BaseChain {
+    /// Whether it is at the hook of the interface of this name, if there is one.
+    pub fn is_at(&self, ifname: &str) -> bool {
+        self.devices.iter().any(|device| match device.strip_suffix('*') {
+            Some(beginning) => ifname.starts_with(beginning),
+            None => device == ifname,
+        })
+    }
 }
 
 /// Every chain at a hook; none on a kernel without nf_tables.
@@ -101,4 +116,23 @@ pub fn has_ipsec_policies() -> bool {
         Request::raw("count the policies of IPsec", XFRM_MSG_GETSPDINFO, 0, 0u32.to_ne_bytes().to_vec());
     let asked = Connection::of(libc::NETLINK_XFRM).and_then(|mut connection| connection.get(request));
     matches!(asked, Ok(Some(Policies(count))) if count != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::attribute;
+
+    #[test]
+    fn a_chain_of_a_prefix_is_at_every_interface_whose_name_begins_so() {
+        let devices = [attribute(1, b"eth0\0"), attribute(NFTA_DEVICE_PREFIX, b"veth\0")].concat();
+        let hook =
+            [attribute(1, &0u32.to_be_bytes()), attribute(2, &0u32.to_be_bytes()), attribute(4, &devices)];
+        let named = [attribute(1, b"fw\0"), attribute(3, b"in\0"), attribute(4, &hook.concat())].concat();
+        let chain =
+            BaseChain::read(&[nfnetlink::header(libc::NFPROTO_NETDEV as u8), named].concat()).unwrap();
+        assert_eq!(chain.devices, ["eth0", "veth*"]);
+        let at = ["eth0", "eth01", "veth", "veth1a2b", "vet"].map(|ifname| chain.is_at(ifname));
+        assert_eq!(at, [true, false, true, true, false]);
+    }
 }

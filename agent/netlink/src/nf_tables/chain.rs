@@ -28,11 +28,15 @@ const NFTA_SET_ELEM_KEY: u16 = 1;
 const NFTA_SET_ELEM_DATA: u16 = 2;
 const NFTA_SET_ELEM_FLAGS: u16 = 3;
 const NFTA_SET_ELEM_TIMEOUT: u16 = 4;
+const NFTA_SET_ELEM_EXPR: u16 = 7;
 const NFTA_SET_ELEM_KEY_END: u16 = 10;
+const NFTA_SET_ELEM_EXPRESSIONS: u16 = 11;
 
 const NFTA_SET_TABLE: u16 = 1;
 const NFTA_SET_NAME: u16 = 2;
 const NFTA_SET_FLAGS: u16 = 3;
+const NFTA_SET_EXPR: u16 = 17;
+const NFTA_SET_EXPRESSIONS: u16 = 18;
 
 /// `NFT_SET_EVAL`.
 const WRITTEN_BY_PACKETS: u32 = 0x20;
@@ -116,6 +120,17 @@ pub struct Element {
     pub expires: bool,
     /// What is decided where it is found; none in a set.
     pub verdict: Option<Verdict>,
+    /// The kinds of expressions of its own that a packet meets which finds it: `counter`, `limit`…
+    pub expressions: Vec<String>,
+}
+
+/// A set, without its elements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    /// Whether packets write its elements, which no generation tells of (`NFT_SET_EVAL`).
+    pub is_written_by_packets: bool,
+    /// The kinds of expressions that each of its elements has.
+    pub expressions: Vec<String>,
 }
 
 /// A rule: its expressions in their order.
@@ -149,6 +164,7 @@ impl Reply for Elements {
                 ends_interval: flags & ENDS_INTERVAL != 0,
                 expires,
                 verdict,
+                expressions: kinds(one.value(), [NFTA_SET_ELEM_EXPR, NFTA_SET_ELEM_EXPRESSIONS]),
             }
         });
         Some(Self(elements.collect()))
@@ -176,27 +192,35 @@ pub fn elements_of(table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkEr
     Ok(elements.into_iter().flat_map(|Elements(elements)| elements).collect())
 }
 
-/// Whether packets write elements of a set, which no generation tells of (`NFT_SET_EVAL`). One that is gone has none.
+/// What is known of a set; nothing where it is gone.
 ///
 /// # Errors
 /// Netlink's.
-pub fn is_written_by_packets(table: &TableOf, set: &str) -> Result<bool, NetlinkError> {
+pub fn set_of(table: &TableOf, set: &str) -> Result<Set, NetlinkError> {
     let payload = named(table.family, &[(NFTA_SET_TABLE, &table.name), (NFTA_SET_NAME, set)]);
     let request = Request::raw("read a set of nf_tables", GET_SET, 0, payload);
     match Connection::of(libc::NETLINK_NETFILTER)?.get(request) {
-        Err(error) if error.is_missing() => Ok(false),
-        found => Ok(found?.is_some_and(|SetFlags(flags)| flags & WRITTEN_BY_PACKETS != 0)),
+        Err(error) if error.is_missing() => Ok(Set::default()),
+        found => Ok(found?.unwrap_or_default()),
     }
 }
 
-/// The flags of a set.
-struct SetFlags(u32);
-
-impl Reply for SetFlags {
+impl Reply for Set {
     fn read(payload: &[u8]) -> Option<Self> {
-        let flags = find(payload.get(nfnetlink::HEADER..)?, NFTA_SET_FLAGS);
-        Some(Self(flags.and_then(number).unwrap_or_default()))
+        let set = payload.get(nfnetlink::HEADER..)?;
+        let flags = find(set, NFTA_SET_FLAGS).and_then(number).unwrap_or_default();
+        Some(Self {
+            is_written_by_packets: flags & WRITTEN_BY_PACKETS != 0,
+            expressions: kinds(set, [NFTA_SET_EXPR, NFTA_SET_EXPRESSIONS]),
+        })
     }
+}
+
+/// The kinds of the expressions that a set or an element has: one, or a list of them.
+fn kinds(of: &[u8], [one, several]: [u16; 2]) -> Vec<String> {
+    let list = attributes(find(of, several).unwrap_or_default());
+    let one = find(of, one).and_then(|it| find(it, NFTA_EXPR_NAME)).map(text);
+    one.into_iter().chain(list.filter_map(|it| find(it.value(), NFTA_EXPR_NAME).map(text))).collect()
 }
 
 fn list<T: Reply>(
@@ -252,6 +276,14 @@ mod tests {
                 assert_eq!(ways[1].verdict.clone().and_then(|way| way.chain).as_deref(), Some("other"));
                 assert_eq!(ways[2].verdict, Some(Verdict { code: libc::NF_ACCEPT, chain: None }));
                 assert_eq!(elements_of(&table, "none").unwrap(), []);
+                let judging = "add set inet some paced { type ipv4_addr; size 9; limit rate 3/second; counter; }; \
+                               add element inet some paced { 10.0.0.1 limit rate 3/second counter };";
+                assert!(Command::new("nft").arg(judging).status().expect("nft runs").success());
+                let both = ["limit", "counter"].map(str::to_owned);
+                assert_eq!(set_of(&table, "paced").unwrap().expressions, both);
+                assert_eq!(elements_of(&table, "paced").unwrap()[0].expressions, both);
+                assert_eq!(set_of(&table, "few").unwrap(), Set::default());
+                assert_eq!(set_of(&table, "none").unwrap(), Set::default());
             });
             reader.join().unwrap();
         });

@@ -8,9 +8,7 @@ use netlink_packet_core::NLM_F_DUMP;
 use nix::errno::Errno;
 use nix::libc;
 
-pub use self::chain::{
-    Element, Expression, TableOf, Verdict, elements_of, is_written_by_packets, rules_of_chain,
-};
+pub use self::chain::{Element, Expression, Set, TableOf, Verdict, elements_of, rules_of_chain, set_of};
 use crate::attribute::{attribute, find, text};
 use crate::connection::Connection;
 use crate::error::NetlinkError;

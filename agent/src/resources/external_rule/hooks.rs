@@ -180,19 +180,17 @@ impl Bypassed {
 
     /// A chain of interfaces. What enters by a bridge device is bridged before, or on its way to a host port.
     fn add_device(&mut self, chain: &BaseChain, hook: &str, crossed: &Crossed) {
-        for device in &chain.devices {
-            let who = format!("{} ({hook} of {device})", say(chain));
-            let leads_to_host_ports = match hook {
-                "ingress" => crossed.ways_in.contains(device),
-                _ => crossed.bridges.contains(device),
-            };
-            if crossed.host_ends.contains(device) {
-                self.from_node.extend((hook != "ingress").then(|| who.clone()));
-                self.bridged.push(who.clone());
-                self.host_ports.push(who);
-            } else if leads_to_host_ports {
-                self.host_ports.push(who);
-            }
+        let first_of = |names: &BTreeSet<String>| {
+            let name = names.iter().find(|name| chain.is_at(name))?;
+            Some(format!("{} ({hook} of {name})", say(chain)))
+        };
+        let ways_to_host_ports = if hook == "ingress" { &crossed.ways_in } else { &crossed.bridges };
+        if let Some(who) = first_of(&crossed.host_ends) {
+            self.from_node.extend((hook != "ingress").then(|| who.clone()));
+            self.bridged.push(who.clone());
+            self.host_ports.push(who);
+        } else {
+            self.host_ports.extend(first_of(ways_to_host_ports));
         }
     }
 }

@@ -52,7 +52,8 @@ impl Node {
                 && self.heeding.harms.are_met_in(&Reach::of([arriving].into_iter()))
         };
         let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty();
-        if is_stricter || is_published || is_met() {
+        let is_at_its_end = || mode != Filters::Bypass && self.heeding.listed.are_at(&arriving.host.name);
+        if is_stricter || is_published || is_met() || is_at_its_end() {
             self.follow_others_rules_with(Some(arriving));
         }
     }
@@ -72,7 +73,8 @@ impl Node {
             return self.decide_to_heed(false, false);
         }
         // Asked first: what is changed meanwhile is looked at again.
-        let (generation, crossed) = (generation(), self.crossed());
+        let (generation, mut crossed) = (generation(), self.crossed());
+        crossed.host_ends.extend(arriving.map(|port| port.host.name.clone()));
         let met = self
             .heeding
             .listed

@@ -15,6 +15,11 @@ const GOOD: Duration = Duration::from_secs(10);
 pub(super) struct Listed(Option<(u32, Instant, Vec<BaseChain>)>);
 
 impl Listed {
+    /// Whether any of the last list is at the hook of an interface, which need not have been there.
+    pub(super) fn are_at(&self, ifname: &str) -> bool {
+        self.0.iter().any(|(_, _, chains)| chains.iter().any(|chain| chain.is_at(ifname)))
+    }
+
     /// Those of this generation of nf_tables.
     ///
     /// # Errors

@@ -122,7 +122,7 @@ impl<'a, S: Source> Reader<'a, S> {
 
     /// The elements of a set; none where packets write some, which nobody tells of.
     fn elements(&mut self, set: &str) -> Result<Option<Vec<Element>>, NetlinkError> {
-        if self.source.is_written_by_packets(self.table, set)? {
+        if self.source.set(self.table, set)?.is_written_by_packets {
             return Ok(None);
         }
         let elements = self.source.elements(self.table, set)?;

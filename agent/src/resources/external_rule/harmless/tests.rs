@@ -197,8 +197,8 @@ fn more_rules_than_are_read_may_do_anything() {
             Ok(vec![Vec::new(); 50_001])
         }
 
-        fn is_written_by_packets(&mut self, _: &TableOf, _: &str) -> Result<bool, NetlinkError> {
-            Ok(false)
+        fn set(&mut self, _: &TableOf, _: &str) -> Result<shunt_netlink::nf_tables::Set, NetlinkError> {
+            Ok(shunt_netlink::nf_tables::Set::default())
         }
 
         fn elements(

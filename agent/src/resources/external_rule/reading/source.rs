@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use shunt_netlink::NetlinkError;
-use shunt_netlink::nf_tables::{self, Element, Expression, TableOf, elements_of, rules_of_chain};
+use shunt_netlink::nf_tables::{Element, Expression, Set, TableOf, elements_of, rules_of_chain, set_of};
 
 /// Where the rules of a table are read.
 pub(in super::super) trait Source {
     /// The rules of a chain in their order.
     fn rules(&mut self, table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError>;
 
-    /// Whether packets write elements of a set.
-    fn is_written_by_packets(&mut self, table: &TableOf, set: &str) -> Result<bool, NetlinkError>;
+    /// A set, without its elements.
+    fn set(&mut self, table: &TableOf, set: &str) -> Result<Set, NetlinkError>;
 
     /// The elements of a set.
     fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError>;
@@ -22,6 +22,7 @@ pub(in super::super) trait Source {
 #[derive(Default)]
 pub(in super::super) struct Kernel {
     elements: HashMap<(TableOf, String), Vec<Element>>,
+    sets: HashMap<(TableOf, String), Set>,
 }
 
 impl Source for Kernel {
@@ -29,8 +30,11 @@ impl Source for Kernel {
         rules_of_chain(table, chain)
     }
 
-    fn is_written_by_packets(&mut self, table: &TableOf, set: &str) -> Result<bool, NetlinkError> {
-        nf_tables::is_written_by_packets(table, set)
+    fn set(&mut self, table: &TableOf, set: &str) -> Result<Set, NetlinkError> {
+        match self.sets.entry((table.clone(), set.to_owned())) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(unknown) => Ok(unknown.insert(set_of(table, set)?).clone()),
+        }
     }
 
     fn elements(&mut self, table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {

@@ -33,6 +33,8 @@ pub(super) struct Summary {
     pub(super) is_for_others: bool,
     /// By what the packets of a flow may differ for what it decides.
     pub(super) varies: Option<String>,
+    /// Whether it decides or changes anything.
+    pub(super) acts: bool,
     /// What it decides at its end.
     pub(super) verdict: Option<Verdict>,
     /// Whether some packets are not tracked because of it: they are never established.
@@ -73,6 +75,7 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
         at += 1;
     }
     // Whoever decides nothing may count and log what it likes.
+    found.acts = acts;
     found.varies = found.varies.filter(|_| acts);
     found.is_for_others = states == Some(NEW) || never_fast::is_only_for(rule);
     found.is_for_all = asked_otherwise == 0 && states.is_none();
@@ -87,11 +90,15 @@ fn untracks(expression: &Expression) -> bool {
     expression.name == "notrack" || expression.name == "target" && xtables::untracks(expression)
 }
 
+/// Whether expressions of this kind neither ask nor decide.
+pub(super) fn is_silent_kind(name: &str) -> bool {
+    matches!(name, "counter" | "last" | "log")
+}
+
 /// What neither asks nor decides.
 fn is_silent(expression: &Expression) -> bool {
     let is_comment = || expression.text(NFTA_MATCH_NAME).as_deref() == Some(COMMENT);
-    matches!(expression.name.as_str(), "counter" | "last" | "log")
-        || expression.name == "match" && is_comment()
+    is_silent_kind(&expression.name) || expression.name == "match" && is_comment()
 }
 
 fn lookup(expression: &Expression, at: usize, rule: &[Expression]) -> Option<Lookup> {

@@ -32,6 +32,8 @@ fn found_in(rules: &str) -> Option<String> {
         "table inet fw {{ chain other {{ limit rate 3/second accept; }}; chain rest {{ tcp dport 80 accept; }}; \
          map ports {{ type inet_service : verdict; elements = {{ 80 : goto rest, 81 : drop }}; }}; \
          map ways {{ type inet_service : verdict; elements = {{ 80 : goto rest, 81 : goto other }}; }}; \
+         set paced {{ type ipv4_addr; size 9; limit rate 3/second; elements = {{ 10.0.0.1 limit rate 3/second }}; }}; \
+         set counted {{ type ipv4_addr; size 9; counter; elements = {{ 10.0.0.1 counter }}; }}; \
          chain forward {{ type filter hook forward priority 0; policy drop; {rules} }}; }}"
     );
     found_after(&[&format!("nft '{table}'")])
@@ -78,6 +80,8 @@ fn rules_that_judge_each_packet_vary() {
         ("ct bytes > 1000 drop;", "ct bytes or packets"),
         ("tcp dport 80 jump other;", "rule 1 of the chain other of the table fw asks for limit"),
         ("tcp dport vmap @ways;", "rule 1 of the chain other"),
+        ("ip saddr @paced accept;", "limit of elements of the set paced"),
+        ("ip saddr @paced tcp dport 80 drop;", "limit of elements of the set paced"),
         ("meta cpu 0 drop;", "meta cpu"),
         ("tcp option sack exists drop;", "an option of TCP"),
         ("limit rate over 10/second meta mark set 1; meta mark 1 drop;", "limit"),
@@ -101,6 +105,9 @@ fn what_only_opens_a_flow_may_vary_and_so_may_who_decides_nothing() {
         "ct state vmap { established : accept, related : accept, invalid : drop }; limit rate 10/second accept;",
         "ct state established counter accept; jump other;",
         "accept; limit rate 3/second drop;",
+        "ip saddr @counted accept;",
+        "ip saddr @paced counter;",
+        "ct state new ip saddr @paced accept;",
     ] {
         assert_eq!(found_in(rules), None, "{rules}");
     }

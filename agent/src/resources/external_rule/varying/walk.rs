@@ -8,7 +8,7 @@ use shunt_netlink::nf_tables::{Element, TableOf, Verdict};
 
 use super::super::reading::source::Source;
 use super::super::reading::states::{self, ESTABLISHED, NEW};
-use super::rule::{Lookup, Summary, summary};
+use super::rule::{Lookup, Summary, is_silent_kind, summary};
 
 /// Rules that are read at most, of one chain at a hook. A rule beyond may do anything.
 const MOST: usize = 20_000;
@@ -104,7 +104,11 @@ impl<'a, S: Source> Walk<'a, S> {
         if rule.is_for_others {
             return Ok(After::Next);
         }
-        if let Some(by) = &rule.varies {
+        let by = match &rule.varies {
+            Some(by) => Some(by.clone()),
+            None => self.judged_by_elements(rule)?,
+        };
+        if let Some(by) = by {
             self.seen.varying = Some(format!(
                 "rule {place} of the chain {chain} of the table {} asks for {by}",
                 self.table.name
@@ -126,6 +130,22 @@ impl<'a, S: Source> Walk<'a, S> {
             After::Accepted if !is_met => Ok(After::Next),
             after => Ok(after),
         }
+    }
+
+    /// By what the elements of sets that a rule looks up judge each packet. A set says what each of its elements has; what one alone has is seen where
+    /// elements are read.
+    fn judged_by_elements(&mut self, rule: &Summary) -> Result<Option<String>, NetlinkError> {
+        for lookup in rule.lookups.iter().filter(|lookup| rule.acts || lookup.decides) {
+            let mut kinds = self.source.set(self.table, &lookup.set)?.expressions;
+            if lookup.decides || lookup.of_state {
+                let elements = self.source.elements(self.table, &lookup.set)?;
+                kinds.extend(elements.into_iter().flat_map(|element| element.expressions));
+            }
+            if let Some(kind) = kinds.iter().find(|kind| !is_silent_kind(kind)) {
+                return Ok(Some(format!("{kind} of elements of the set {}", lookup.set)));
+            }
+        }
+        Ok(None)
     }
 
     /// The elements of a set, where they matter.
