@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const RENEW: &str = "SHUNT_RENEW_BUDGETS";
 
 /// The verifier gives up after a million instructions. A program that comes near is refused by the next kernel.
-const LIMIT: u32 = 1_000_000 / 4;
+const LIMIT: u32 = 1_000_000 / 10 * 3;
 
 /// A patch of a kernel, or a compiler's release, may shift some instructions about.
 const TOLERATED_PERCENT: u32 = 5;
