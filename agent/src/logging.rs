@@ -65,10 +65,9 @@ pub fn start(format: LogFormat) -> Log {
         Ok(exported) => (exported, None),
         Err(error) => (None, Some(error)),
     };
-    let is_exported = exported.is_some();
     let (spans, export) = exported.unzip();
     tracing_subscriber::registry().with(log.with_filter(filter)).with(spans).init();
-    if is_exported {
+    if export.is_some() {
         tracing::info!("calls that are part of a trace are told to a collector (OTLP)");
     }
     if let Some(error) = failed {

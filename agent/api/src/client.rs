@@ -194,8 +194,12 @@ impl Client {
     }
 
     fn put(&mut self, request: Request, deadline: Option<Instant>) -> Result<(), ClientError> {
-        let (deadline_of, trace) = (deadline.map(deadline::shared), self.trace.clone());
-        let envelope = Envelope { deadline: deadline_of, parts: true, trace, ..Envelope::new(request) };
+        let envelope = Envelope {
+            deadline: deadline.map(deadline::shared),
+            parts: true,
+            trace: self.trace.clone(),
+            ..Envelope::new(request)
+        };
         let wire = frame::encode(&envelope)?;
         let mut rest = &wire[..];
         while !rest.is_empty() {

@@ -11,11 +11,7 @@ const LONGEST: usize = 8192;
 
 /// The three values, where the client sends them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Trace {
-    values: [Option<String>; 3],
-    /// The first of them, if it is one.
-    parent: Option<TraceParent>,
-}
+pub(crate) struct Trace([Option<String>; 3]);
 
 impl Trace {
     /// The variables of plugins.
@@ -27,21 +23,21 @@ impl Trace {
             let value = metadata.get(name)?.to_str().ok()?;
             (value.len() <= LONGEST).then(|| value.to_owned())
         };
-        let values = ["traceparent", "tracestate", "baggage"].map(of);
-        let parent = values[0].as_deref().and_then(|text| text.parse().ok());
-        Self { values, parent }
+        Self(["traceparent", "tracestate", "baggage"].map(of))
     }
 
     /// What is done of it.
     pub(crate) fn span(&self, verb: &str) -> Span {
-        shunt_trace::of_call(self.parent.as_ref(), verb)
+        shunt_trace::of_call(self.parent().as_ref(), verb)
+    }
+
+    /// The first value, if it is one.
+    fn parent(&self) -> Option<TraceParent> {
+        self.0[0].as_deref()?.parse().ok()
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> + '_ {
-        Self::NAMES
-            .into_iter()
-            .zip(&self.values)
-            .filter_map(|(name, value)| Some((name, value.as_ref()?.into())))
+        Self::NAMES.into_iter().zip(&self.0).filter_map(|(name, value)| Some((name, value.as_ref()?.into())))
     }
 }
 
@@ -58,10 +54,10 @@ mod tests {
         );
         metadata.insert("baggage", "x".repeat(LONGEST + 1).parse().unwrap());
         let trace = Trace::of(&metadata);
-        assert_eq!(trace.parent.as_ref().unwrap().span_id(), "b7ad6b7169203331");
+        assert_eq!(trace.parent().unwrap().span_id(), "b7ad6b7169203331");
         let variables: Vec<_> = trace.variables().map(|(name, _)| name).collect();
         assert_eq!(variables, ["TRACEPARENT"]);
         metadata.insert("traceparent", format!("00-{}-1-01", "a".repeat(8000)).parse().unwrap());
-        assert_eq!(Trace::of(&metadata).parent, None);
+        assert_eq!(Trace::of(&metadata).parent(), None);
     }
 }

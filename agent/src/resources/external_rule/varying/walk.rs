@@ -104,21 +104,16 @@ impl<'a, S: Source> Walk<'a, S> {
         if rule.is_for_others {
             return Ok(After::Next);
         }
-        let by = match &rule.varies {
-            Some(by) => Some(by.clone()),
-            None => self.judged_by_elements(rule)?,
-        };
-        if let Some(by) = by {
-            self.seen.varying = Some(format!(
-                "rule {place} of the chain {chain} of the table {} asks for {by}",
-                self.table.name
-            ));
-            return Ok(After::Next);
+        if let Some(by) = &rule.varies {
+            return Ok(self.varies(chain, place, by));
         }
         let mut is_met = if self.tracks { rule.is_for_established } else { rule.is_for_all };
         let mut after = After::Next;
         for lookup in &rule.lookups {
             let elements = self.elements(lookup)?;
+            if let Some(by) = self.judged_by(rule, lookup, &elements)? {
+                return Ok(self.varies(chain, place, &by));
+            }
             if lookup.decides {
                 after = self.decided(lookup, &elements)?;
             } else {
@@ -132,20 +127,30 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    /// By what the elements of sets that a rule looks up judge each packet. A set says what each of its elements has; what one alone has is seen where
+    /// Keeps a rule in mind that varies within a flow.
+    fn varies(&mut self, chain: &str, place: usize, by: &str) -> After {
+        let table = &self.table.name;
+        self.seen.varying =
+            Some(format!("rule {place} of the chain {chain} of the table {table} asks for {by}"));
+        After::Next
+    }
+
+    /// By what the elements of a set that a rule looks up judge each packet. A set says what each of its elements has; what one alone has is seen where
     /// elements are read.
-    fn judged_by_elements(&mut self, rule: &Summary) -> Result<Option<String>, NetlinkError> {
-        for lookup in rule.lookups.iter().filter(|lookup| rule.acts || lookup.decides) {
-            let mut kinds = self.source.set(self.table, &lookup.set)?.expressions;
-            if lookup.decides || lookup.of_state {
-                let elements = self.source.elements(self.table, &lookup.set)?;
-                kinds.extend(elements.into_iter().flat_map(|element| element.expressions));
-            }
-            if let Some(kind) = kinds.iter().find(|kind| !is_silent_kind(kind)) {
-                return Ok(Some(format!("{kind} of elements of the set {}", lookup.set)));
-            }
+    fn judged_by(
+        &mut self,
+        rule: &Summary,
+        lookup: &Lookup,
+        elements: &[Element],
+    ) -> Result<Option<String>, NetlinkError> {
+        if !rule.acts && !lookup.decides {
+            return Ok(None);
         }
-        Ok(None)
+        let set = self.source.set(self.table, &lookup.set)?;
+        let mut kinds =
+            set.expressions.iter().chain(elements.iter().flat_map(|element| &element.expressions));
+        let kind = kinds.find(|kind| !is_silent_kind(kind));
+        Ok(kind.map(|kind| format!("{kind} of elements of the set {}", lookup.set)))
     }
 
     /// The elements of a set, where they matter.
