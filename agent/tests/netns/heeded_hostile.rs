@@ -4,11 +4,11 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use shunt_lab::{Conversation, Echo, Protocol, Sandbox};
+use shunt_lab::{Conversation, Echo, Protocol, Sandbox, patience};
 
 use crate::heeded::{NOTICED, POLICY, echoes, nft, share, share_of, stage, talk, until};
 use crate::stage::Stage;
@@ -107,7 +107,7 @@ fn a_flow_is_fast_again_after_a_restart_without_others_rules() {
         [Protocol::Tcp, Protocol::Udp].map(|it| talk(&stage.sandboxes[0], it, echo.address()).unwrap());
     sleep(Duration::from_secs(3));
     stage.node.agent_mut().terminate().unwrap();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let talks = scope.spawn(|| {
             let until = Instant::now() + Duration::from_secs(6);
             while Instant::now() < until {
@@ -295,6 +295,15 @@ fn fill_conntrack(stage: &Stage) {
     assert_eq!(count.trim(), room.trim());
 }
 
+/// By more than a lease: the kernel is asked again and again.
+fn go_on(talks: &mut [Conversation], time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        talks.iter_mut().for_each(|talk| talk.chat(10, 100).unwrap());
+        sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn where_connection_tracking_is_full_nothing_new_passes_and_what_has_begun_goes_on() {
     let stage = stage("filters = 'heed'");
@@ -304,13 +313,20 @@ fn where_connection_tracking_is_full_nothing_new_passes_and_what_has_begun_goes_
     let mut begun =
         [Protocol::Tcp, Protocol::Udp].map(|protocol| talk(one, protocol, echo.address()).unwrap());
     begun.iter_mut().for_each(|talk| assert!(share_of(&stage, "one", talk) > 0.98));
-    fill_conntrack(&stage);
-    // By far more than a lease: each of these goes by the kernel again and again.
-    let until = Instant::now() + Duration::from_secs(3);
-    while Instant::now() < until {
-        begun.iter_mut().for_each(|talk| talk.chat(10, 100).unwrap());
-        sleep(Duration::from_millis(50));
-    }
+    // Datagrams are assured two seconds after the first (`nf_conntrack_udp_packet`): before that any flow may take their room.
+    go_on(&mut begun, Duration::from_secs(4));
+    thread::scope(|scope| {
+        let filling = scope.spawn(|| fill_conntrack(&stage));
+        let begun_at = Instant::now();
+        while !filling.is_finished() {
+            assert!(
+                begun_at.elapsed() < patience(Duration::from_secs(60)),
+                "connection tracking is not full yet"
+            );
+            go_on(&mut begun, Duration::from_millis(50));
+        }
+    });
+    go_on(&mut begun, Duration::from_secs(3));
     begun.iter_mut().for_each(|talk| assert!(share(&stage, "one", || talk.chat(1000, 100).unwrap()) > 0.98));
     // The kernel has no room for these, and lets nothing of them through.
     let fresh = |port| socket(one, SocketAddr::new(one.addresses()[0], port), echo.address());

@@ -13,6 +13,8 @@ use shunt_lab::{Namespace, uninterrupted};
 const PORT: u16 = 7000;
 /// How long duplicate address detection may take.
 const TENTATIVE: Duration = Duration::from_secs(10);
+/// When a question is asked again, at the latest: a neighbour that is not found in time, or a refusal beyond the kernel's rate, is lost.
+const AGAIN: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 
 /// Tells everybody who asks which address that came from.
@@ -88,11 +90,14 @@ pub(crate) fn ask_udp(to: SocketAddr, patience: Duration) -> io::Result<Option<I
     let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).unwrap();
     socket.connect(to)?;
-    socket.set_read_timeout(Some(patience)).unwrap();
-    let mut told = [0; 64];
-    match socket.send(b"who?").and_then(|_| uninterrupted(|| socket.recv(&mut told))) {
-        Ok(length) => Ok(Some(std::str::from_utf8(&told[..length]).unwrap().parse().unwrap())),
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
-        Err(error) => Err(error),
+    socket.set_read_timeout(Some(AGAIN.min(patience / 3))).unwrap();
+    let (mut told, begun) = ([0; 64], Instant::now());
+    loop {
+        match socket.send(b"who?").and_then(|_| uninterrupted(|| socket.recv(&mut told))) {
+            Ok(length) => return Ok(Some(std::str::from_utf8(&told[..length]).unwrap().parse().unwrap())),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::WouldBlock && begun.elapsed() < patience => {}
+            Err(error) => return Err(error),
+        }
     }
 }
