@@ -1,6 +1,7 @@
 //! The results of attachments, in libcni's files: what CHECK and DEL are given as `prevResult`, whoever made the attachment.
 //!
-//! A file is `results/NETWORK-CONTAINER-IFNAME` below the cache's directory, of the kind `cniCacheV1`.
+//! A file is `results/NETWORK-CONTAINER-IFNAME` below the cache's directory, of the kind `cniCacheV1`. No interface outlives a loss of power, so
+//! nobody waits for the disk, as with libcni: a file that is broken then says nothing, and GC does not know of its attachment; a DEL by name removes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +15,7 @@ use serde_json::{Map, Value};
 use shunt_regular_file::read_own;
 
 use crate::failure::{Failure, codes};
-use crate::files;
+use crate::files::{self, Outlives};
 use crate::list::NetworkList;
 use crate::proto::v1::{Attachment, ListedAttachment};
 use crate::subject::Subject;
@@ -130,7 +131,9 @@ impl Cache {
     pub(crate) fn write(&self, cached: &Cached) -> Result<(), Failure> {
         let path = self.file(&cached.network_name, &cached.container_id, &cached.if_name);
         let bytes = serde_json::to_vec(cached).map_err(io::Error::from);
-        bytes.and_then(|bytes| files::write(&path, &bytes)).map_err(|error| failed(&path, &error))
+        bytes
+            .and_then(|bytes| files::write(&path, &bytes, Outlives::Process))
+            .map_err(|error| failed(&path, &error))
     }
 
     /// # Errors

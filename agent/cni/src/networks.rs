@@ -9,7 +9,7 @@ use shunt::call::check_identifier;
 use shunt_regular_file::read_own;
 
 use crate::failure::{Failure, codes};
-use crate::files;
+use crate::files::{self, Outlives};
 use crate::list::NetworkList;
 
 /// Networks that are kept.
@@ -53,7 +53,7 @@ impl Networks {
                 format!("{MOST} networks are registered already: unregister some"),
             ));
         }
-        files::write(&path, &list.raw).map_err(|error| failed(&path, &error))
+        files::write(&path, &list.raw, Outlives::Power).map_err(|error| failed(&path, &error))
     }
 
     /// The list of this name.
