@@ -8,8 +8,9 @@ use std::path::Path;
 use aya::pin::PinError;
 use aya::programs::links::{FdLink, LinkError, LinkOrder, PinnedLink};
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
-use aya::programs::{MultiProgLink as _, ProgramError, ProgramInfo, SchedClassifier};
+use aya::programs::{MultiProgLink as _, ProgramError, ProgramInfo, SchedClassifier, TcAttachType};
 use nix::libc;
+use shunt_tcx_query::{Direction, programs};
 
 use super::hook::{Hook, Program};
 use crate::datapath::pins::Pins;
@@ -34,6 +35,9 @@ pub enum TcxError {
         /// The ifindex that the kernel reports for the link; 0 for a deleted interface.
         found: u32,
     },
+    /// The kernel does not say which programs there are.
+    #[error("the kernel does not say which programs are attached: {0}")]
+    Query(io::Error),
     /// The kernel does not report the link's interface; the link has been closed again.
     #[error("the link's interface cannot be read: {0}")]
     Interface(io::Error),
@@ -72,7 +76,9 @@ impl TcxError {
                 error.io_error.raw_os_error()
             }
             Self::Link(LinkError::InvalidLink) => Some(libc::ENOLINK),
-            Self::Interface(error) | Self::Pin(error) | Self::Unpin(error) => error.raw_os_error(),
+            Self::Query(error) | Self::Interface(error) | Self::Pin(error) | Self::Unpin(error) => {
+                error.raw_os_error()
+            }
             Self::Program(_) | Self::Link(_) | Self::Renamed { .. } => None,
         }
     }
@@ -187,6 +193,9 @@ pub fn is_there(hook: &Hook) -> bool {
 /// # Errors
 /// The kernel's.
 pub fn is_attached(hook: &Hook, id: u32) -> Result<bool, TcxError> {
-    let (_, programs) = SchedClassifier::query_tcx(&hook.ifname, hook.program.direction())?;
-    Ok(programs.iter().any(|program| program.id() == id))
+    let direction = match hook.program.direction() {
+        TcAttachType::Ingress => Direction::Ingress,
+        _ => Direction::Egress,
+    };
+    Ok(programs(hook.ifindex, direction).map_err(TcxError::Query)?.contains(&id))
 }
