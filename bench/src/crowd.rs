@@ -1,12 +1,10 @@
 //! A node with many attachments: what another ADD costs there, how much memory the agent takes, how long a new agent
-//! takes to find everything again, and how often it wakes when nothing happens.
+//! takes to find everything again, how often it wakes when nothing happens, and how long it runs then.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox};
+use shunt_lab::{Interrupt, Lab, Network, Node, Sandbox, Threads};
 
 use crate::add_del::milliseconds;
 use crate::comparison::{Better, Comparison, Row};
@@ -23,8 +21,12 @@ pub(crate) const SETTLING: Duration = Duration::from_secs(15);
 /// How long the agent is watched doing nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// What a housekeeping tick a second may add up to, in wake-ups a second: the tick's own thread and the runtime's.
-const WAKE_UPS: f64 = 4.0;
+/// What a housekeeping tick a second may add up to, in wake-ups a second: the tick's own thread and the runtime's, and one tick more that falls into
+/// [`IDLE`].
+const WAKE_UPS: f64 = 2.5;
+
+/// Percent of a processor that looking each second may take.
+const IDLE_SHARE: f64 = 0.2;
 
 /// KiB of the agent with 1,000 attachments.
 const RESIDENT_KIB: f64 = 30.0 * 1024.0;
@@ -121,9 +123,11 @@ impl Crowded {
         let resident = self.status_number("VmRSS:")?;
         screen.progress(0.0, "the agent does nothing", Some(SETTLING + IDLE));
         std::thread::sleep(SETTLING);
-        let before = self.sleeps()?;
+        let before = Threads::of(self.agent()?)?;
         std::thread::sleep(IDLE);
-        let woken = woken(&before, &self.sleeps()?) / IDLE.as_secs_f64();
+        let done = Threads::of(self.agent()?)?.since(&before);
+        let woken = done.sleeps as f64 / IDLE.as_secs_f64();
+        let share = done.ran.as_secs_f64() / IDLE.as_secs_f64();
         self.node.agent_mut().kill()?;
         let begun = Instant::now();
         self.node.restart_agent()?;
@@ -138,36 +142,25 @@ impl Crowded {
         Ok(vec![
             fact("agent-resident", "agent's memory", resident, "KiB", Some(RESIDENT_KIB)),
             fact("agent-wake-ups", "agent's wake-ups when idle", woken, "1/s", Some(WAKE_UPS)),
+            fact(
+                "agent-idle",
+                "agent's time when idle, of a processor",
+                100.0 * share,
+                "%",
+                Some(IDLE_SHARE),
+            ),
             fact("agent-restart", "kill -9 until the next agent answers", adopted, "ms", None),
         ])
     }
 
+    fn agent(&self) -> Result<u32> {
+        self.node.agent().id().context("the agent runs")
+    }
+
     /// A number of the agent's `/proc/PID/status`.
     fn status_number(&self, key: &str) -> Result<f64> {
-        let id = self.node.agent().id().context("the agent runs")?;
-        number(&format!("/proc/{id}/status"), key)
+        number(&format!("/proc/{}/status", self.agent()?), key)
     }
-
-    /// How often each of the agent's threads has gone to sleep so far, by its id.
-    fn sleeps(&self) -> Result<BTreeMap<OsString, f64>> {
-        let id = self.node.agent().id().context("the agent runs")?;
-        let threads = std::fs::read_dir(format!("/proc/{id}/task")).context("list the agent's threads")?;
-        let mut sleeps = BTreeMap::new();
-        for thread in threads {
-            let thread = thread.context("list the agent's threads")?;
-            let status = thread.path().join("status");
-            // One that ended meanwhile has nothing to say.
-            if let Ok(times) = number(&status.to_string_lossy(), "voluntary_ctxt_switches:") {
-                sleeps.insert(thread.file_name(), times);
-            }
-        }
-        Ok(sleeps)
-    }
-}
-
-/// How often threads went to sleep in between; a thread that ended meanwhile is not counted.
-fn woken(before: &BTreeMap<OsString, f64>, after: &BTreeMap<OsString, f64>) -> f64 {
-    after.iter().map(|(thread, times)| times - before.get(thread).unwrap_or(&0.0)).sum()
 }
 
 fn number(path: &str, key: &str) -> Result<f64> {

@@ -46,7 +46,7 @@ pub(crate) fn comparison(screen: &mut Screen, comparison: &Comparison) -> Result
 pub(crate) fn facts(screen: &mut Screen, facts: &[Fact]) -> Result<()> {
     screen.heading("The agent and its programs", "")?;
     for fact in facts {
-        let limit = fact.limit.map_or_else(String::new, |limit| format!("  (at most {limit:.0})"));
+        let limit = fact.limit.map_or_else(String::new, |limit| format!("  (at most {limit})"));
         let figure = right(&format!("{:.1} {}", fact.value, fact.unit), 14);
         let line = format!("    {}{figure}{limit}", pad(&fact.title, NAME + 20));
         screen.line(&if fact.is_over() { Paint::Bad.on(&line) } else { line })?;

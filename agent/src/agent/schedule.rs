@@ -4,8 +4,14 @@ use std::time::{Duration, Instant};
 
 use crate::resources::Node;
 
-/// Time of one check per second.
-const BUDGET: Duration = Duration::from_millis(10);
+/// Time of one check per second, while nothing is wrong.
+const CALM: Duration = Duration::from_millis(1);
+
+/// The same for a while after something was: then more may be.
+const ALARMED: Duration = Duration::from_millis(10);
+
+/// Attachments of one check at least, however long they take.
+const LEAST: usize = 16;
 
 impl Node {
     /// One look at everything.
@@ -58,12 +64,13 @@ impl Node {
             self.repair_attachment(&key);
         }
         self.repair_programs();
+        let budget = if self.repairs.is_alarmed() { ALARMED } else { CALM };
         let begun = Instant::now();
-        for _ in 0..self.registry.len() {
+        for checked in 1..=self.registry.len() {
             let Some(key) = self.registry.after(self.repairs.last.as_ref()).cloned() else { break };
             self.repair_attachment(&key);
             self.repairs.last = Some(key);
-            if begun.elapsed() > BUDGET {
+            if checked >= LEAST && begun.elapsed() > budget {
                 break;
             }
         }

@@ -104,6 +104,7 @@ impl Node {
             Ok(findings) => joined(findings),
             Err(error) => error.to_string(),
         };
+        self.repairs.alarm();
         if !self.repairs.may_repair(&what) {
             self.repairs.deferred.extend(key.cloned());
             return;

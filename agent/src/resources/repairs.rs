@@ -23,6 +23,9 @@ const ADDRESS_RESPITE: Duration = Duration::from_millis(200);
 const MANY_PORTS: usize = 1_024;
 const RARELY: Duration = Duration::from_secs(60);
 
+/// How long more is looked for after something was wrong: whoever has damaged one thing may have damaged others.
+const ALARM: Duration = Duration::from_secs(10);
+
 /// An object, by what its faults mean and by its name.
 pub(crate) type Named = (Gravity, String);
 
@@ -56,11 +59,23 @@ pub(crate) struct Repairs {
     pub(crate) last: Option<AttachmentKey>,
     /// When the host ports of attachments with many were last compared, by host end.
     compared: HashMap<u32, Instant>,
+    /// When something was last found wrong.
+    alarmed: Option<Instant>,
 }
 
 impl Repairs {
     pub(crate) fn new(repairs: bool) -> Self {
         Self { off: !repairs, ..Self::default() }
+    }
+
+    /// Something is wrong.
+    pub(crate) fn alarm(&mut self) {
+        self.alarmed = Some(failpoints::now());
+    }
+
+    /// Whether something was wrong within the last [`ALARM`].
+    pub(crate) fn is_alarmed(&self) -> bool {
+        self.alarmed.is_some_and(|last| failpoints::now().saturating_duration_since(last) < ALARM)
     }
 
     /// Whether an attachment's host ports and state file are to be compared now. Those of one with many, which take long, are at most

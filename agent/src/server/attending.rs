@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
 use super::connection::Visitor;
 use super::error::{ServerError, failed};
+use super::every_second::EverySecond;
 use super::listener::Listener;
 use super::monitor::Monitor;
 use super::supervisor;
@@ -21,9 +22,6 @@ const MAX_READERS: usize = 32;
 
 /// How long the agent waits after it could not accept a connection, most likely for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// How often the agent looks for what nobody tells it.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// An agent at work.
 #[derive(Debug)]
@@ -37,13 +35,17 @@ pub(super) struct Attending {
     places: Arc<Semaphore>,
     readers_places: Arc<Semaphore>,
     stop: watch::Sender<bool>,
-    housekeeping: Interval,
+    /// When the agent looks for what nobody tells it.
+    housekeeping: EverySecond,
 }
 
 impl Attending {
-    pub(super) fn new(listener: Listener, group: Option<String>, monitor: Monitor, core: Core) -> Self {
-        let mut housekeeping = interval(HOUSEKEEPING);
-        housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    pub(super) fn new(
+        (listener, group): (Listener, Option<String>),
+        monitor: Monitor,
+        core: Core,
+        housekeeping: EverySecond,
+    ) -> Self {
         Self {
             listener,
             group,
@@ -60,7 +62,7 @@ impl Attending {
     /// Works until something is lost. Cancelling it loses nothing.
     ///
     /// # Errors
-    /// [`ServerError`]: the kernel's events ended.
+    /// [`ServerError`]: the kernel's events or the timer's ended.
     pub(super) async fn work(&mut self) -> Result<(), ServerError> {
         loop {
             tokio::select! {
@@ -75,7 +77,10 @@ impl Attending {
                     self.core.follow(events.map_err(failed("link events"))?).await;
                 }
                 Some(_) = self.connections.join_next() => {}
-                _ = self.housekeeping.tick() => self.keep_house(),
+                due = self.housekeeping.tick() => {
+                    due.map_err(failed("a timer"))?;
+                    self.keep_house();
+                }
             }
         }
     }

@@ -1,13 +1,15 @@
 //! CNI as a service, on a socket of its own. It asks the agent by the agent's socket, like any plugin.
 
+use std::io;
 use std::time::Duration;
 
 use shunt_agent_api::Event;
 use shunt_cni::{Server, Settings};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
+use super::every_second::EverySecond;
 use super::listener::{Listener, ListenerError};
 use crate::config::{ApiOptions, Config};
 
@@ -16,9 +18,6 @@ const NETWORKS: &str = "networks";
 
 /// How long a plugin's program may take.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
-
-/// How often the socket's file is looked for.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// How long nobody is accepted after that has failed, most likely for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -29,6 +28,9 @@ pub enum CniServiceError {
     /// The socket.
     #[error("the CNI service: {0}")]
     Listener(#[from] ListenerError),
+    /// The timer.
+    #[error("a timer: {0}")]
+    Timer(io::Error),
     /// The messages.
     #[error(transparent)]
     Descriptors(#[from] shunt_cni::DescriptorError),
@@ -40,6 +42,8 @@ pub(super) struct CniService {
     listener: Listener,
     group: Option<String>,
     server: Server,
+    /// When the socket's file is looked for.
+    look: EverySecond,
 }
 
 impl CniService {
@@ -51,7 +55,8 @@ impl CniService {
         let Some(options) = &config.api else { return Ok(None) };
         let server = Server::new(settings(options, config), options.group.is_some()).await?;
         let listener = Listener::bind(&options.socket, options.group.as_deref())?;
-        Ok(Some(Self { listener, group: options.group.clone(), server }))
+        let look = EverySecond::begin().map_err(CniServiceError::Timer)?;
+        Ok(Some(Self { listener, group: options.group.clone(), server, look }))
     }
 
     /// Serves until `stop` says so; what was begun is then done, or undone, as far as that takes no longer than `patience`.
@@ -62,8 +67,6 @@ impl CniService {
         patience: Duration,
     ) {
         tracing::info!(socket = %self.listener.path().display(), "serving CNI");
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
@@ -79,7 +82,7 @@ impl CniService {
                     // The agent ends.
                     Err(RecvError::Closed) => break,
                 },
-                _ = look.tick() => self.listen_again_if_lost(),
+                Ok(()) = self.look.tick() => self.listen_again_if_lost(),
                 () = stopped(&mut stop) => break,
             }
         }

@@ -26,7 +26,7 @@ pub enum ServerError {
     /// The node's name in Kubernetes.
     #[error(transparent)]
     Kubernetes(#[from] NodeNameError),
-    /// Netlink or signals.
+    /// Netlink, signals or a timer.
     #[error("{what}: {source}")]
     Io {
         /// What was wanted.

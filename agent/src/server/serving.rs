@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::attending::Attending;
 use super::cni_service::CniService;
 use super::error::{ServerError, failed};
+use super::every_second::EverySecond;
 use super::listener::Listener;
 use super::monitor::Monitor;
 use super::signals::Signals;
@@ -49,6 +50,7 @@ impl Serving {
         // Before the links are read for the first time: what changes meanwhile waits here.
         let monitor = Monitor::open().map_err(failed("link events"))?;
         let signals = Signals::open()?;
+        let housekeeping = EverySecond::begin().map_err(failed("a timer"))?;
         let (core, ended) = Core::start(config, previous_state).await?;
         let cni = cni.zip(core.subscribe()).map(|(cni, events)| {
             let (stop, stopping) = watch::channel(false);
@@ -57,7 +59,7 @@ impl Serving {
         tracing::info!(socket = %listener.path().display(), "serving");
         supervisor::ready();
         let telling = telling.begin(&core);
-        let attending = Attending::new(listener, group, monitor, core);
+        let attending = Attending::new((listener, group), monitor, core, housekeeping);
         Ok(Self { attending, signals, ended, telling, cni })
     }
 

@@ -1,8 +1,12 @@
-//! What nobody has asked for is not there.
+//! What nobody has asked for is not there, and what has nothing to do is asleep.
 
 use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
-use shunt_lab::{Lab, Node};
+use shunt_lab::{Lab, Node, Threads};
+
+use crate::world::World;
 
 #[test]
 fn an_agent_without_the_section_has_no_socket_and_no_thread_for_it() {
@@ -18,4 +22,18 @@ fn an_agent_without_the_section_has_no_socket_and_no_thread_for_it() {
     let called: Vec<_> =
         tasks.map(|task| fs::read_to_string(task.unwrap().path().join("comm")).unwrap()).collect();
     assert!(called.iter().all(|name| !name.contains("cni")), "{called:?}");
+}
+
+/// What is looked for each second falls together: the runtime's thread is woken for all of it, and the agent's thread by that.
+#[test]
+fn an_agent_with_nothing_to_do_is_woken_twice_a_second() {
+    const SECONDS: u64 = 6;
+    let world = World::start();
+    let threads = || Threads::of(world.node.agent().id().unwrap()).unwrap();
+    // What its start has begun.
+    sleep(Duration::from_secs(3));
+    let before = threads();
+    sleep(Duration::from_secs(SECONDS));
+    let done = threads().since(&before);
+    assert!((SECONDS..=2 * SECONDS + 3).contains(&done.sleeps), "{done:?}");
 }

@@ -31,6 +31,7 @@ mod sandbox;
 mod skip;
 mod stepped;
 mod terminal;
+mod threads;
 mod topology;
 mod uninterrupted;
 
@@ -53,5 +54,6 @@ pub use patience::{is_emulated, patience};
 pub use sandbox::Sandbox;
 pub use skip::{Lacking, skip};
 pub use terminal::Terminal;
+pub use threads::{Done, Threads};
 pub use topology::{BareVeth, Path};
 pub use uninterrupted::uninterrupted;

@@ -130,7 +130,7 @@ fn facts(text: &mut String, results: &Results) {
     }
     line(text, format_args!("## The agent and its programs\n\n| | | at most |\n|---|---|---|"));
     for fact in &results.facts {
-        let limit = fact.limit.map_or_else(String::new, |limit| format!("{limit:.0}"));
+        let limit = fact.limit.map_or_else(String::new, |limit| limit.to_string());
         let over = if fact.is_over() { " **over**" } else { "" };
         line(text, format_args!("| {} | {:.1} {}{over} | {limit} |", fact.title, fact.value, fact.unit));
     }
