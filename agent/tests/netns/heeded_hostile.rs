@@ -332,7 +332,8 @@ fn where_connection_tracking_is_full_nothing_new_passes_and_what_has_begun_goes_
     let fresh = |port| socket(one, SocketAddr::new(one.addresses()[0], port), echo.address());
     let new = [fresh(6001), fresh(6002)];
     let fast = share(&stage, "one", || new.iter().for_each(|socket| assert_eq!(answered(socket, 20), 0)));
-    assert_eq!(fast, 0.0);
+    // None of them: a question for a neighbour's address may be among what was counted.
+    assert!(fast < 0.1, "{fast}");
     let connect = || TcpStream::connect_timeout(&echo.address(), Duration::from_millis(500));
     assert!(one.namespace().enter(connect).unwrap().is_err());
     stage.node.namespace().command("sh", &["-c", "conntrack -F 2>/dev/null"]).unwrap();
