@@ -35,6 +35,25 @@ pub(crate) struct Shared {
     pub(crate) events: Arc<EventLog>,
 }
 
+impl Shared {
+    /// Forgets a network that has no attachment.
+    pub(crate) fn unregister(&self, name: &str) -> Result<(), Failure> {
+        check_identifier("network name", name)
+            .map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))?;
+        let attachments = self.cache.of_network(name);
+        if let Some(one) = attachments.first() {
+            let why = format!(
+                "the network {name} has {} attachments, {} of {} among them: delete them first",
+                attachments.len(),
+                one.if_name,
+                one.container_id
+            );
+            return Err(Failure::new(codes::EXISTS, why));
+        }
+        self.networks.unregister(name)
+    }
+}
+
 /// Which list a call is about.
 #[derive(Debug)]
 pub(crate) enum Network {

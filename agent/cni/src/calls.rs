@@ -124,6 +124,28 @@ impl Calls {
     }
 }
 
+impl Calls {
+    /// A call that no plugin does. What is `held` is let go when it is done.
+    async fn own<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        (envelope, held): (Envelope, Held),
+        work: impl FnOnce(&Shared) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Status> {
+        let (shared, span) = (Arc::clone(&self.0), envelope.trace.span(name));
+        let work = move || {
+            let _entered = span.enter();
+            let done = work(&shared);
+            if let Err(Failure { code, msg, .. }) = &done {
+                shunt_trace::has_failed(&span, msg);
+                tracing::info!(verb = name, code, error = msg, "a call of CNI has failed");
+            }
+            done
+        };
+        Ok(on_thread(work, move || drop((held, envelope))).await?)
+    }
+}
+
 fn log(verb: Verb, asked: &Asked, failure: Option<&Failure>) {
     let (verb, network) = (verb.name(), asked.network.name());
     let Subject { container, ifname, .. } = &asked.subject;
@@ -254,8 +276,8 @@ impl CniService for Calls {
         let list = NetworkList::read(&config_list)?;
         let name = list.name.clone();
         let held = envelope.wait(self.0.locks.network(&name)).await?;
-        let shared = Arc::clone(&self.0);
-        on_thread(move || shared.networks.register(&list), move || drop((held, envelope))).await?;
+        let register = move |shared: &Shared| shared.networks.register(&list);
+        self.own("RegisterNetwork", (envelope, held), register).await?;
         Ok(Response::new(RegisterNetworkResponse { name }))
     }
 
@@ -264,8 +286,8 @@ impl CniService for Calls {
         request: Request<ListNetworksRequest>,
     ) -> Result<Response<ListNetworksResponse>, Status> {
         let (envelope, ListNetworksRequest {}) = Envelope::open(request);
-        let shared = Arc::clone(&self.0);
-        let names = on_thread(move || Ok(shared.networks.names()), move || drop(envelope)).await?;
+        let names = |shared: &Shared| Ok(shared.networks.names());
+        let names = self.own("ListNetworks", (envelope, Held::Nothing), names).await?;
         Ok(Response::new(ListNetworksResponse { names }))
     }
 
@@ -274,10 +296,9 @@ impl CniService for Calls {
         request: Request<ListAttachmentsRequest>,
     ) -> Result<Response<ListAttachmentsResponse>, Status> {
         let (envelope, ListAttachmentsRequest { network, page_size, page_token }) = Envelope::open(request);
-        let shared = Arc::clone(&self.0);
         let size = usize::try_from(page_size).unwrap_or_default();
-        let work = move || Ok(shared.cache.page(&network, size, &page_token));
-        let (attachments, next) = on_thread(work, move || drop(envelope)).await?;
+        let page = move |shared: &Shared| Ok(shared.cache.page(&network, size, &page_token));
+        let (attachments, next) = self.own("ListAttachments", (envelope, Held::Nothing), page).await?;
         let next_page_token = next.unwrap_or_default();
         Ok(Response::new(ListAttachmentsResponse { attachments, next_page_token }))
     }
@@ -309,28 +330,8 @@ impl CniService for Calls {
         let (mut envelope, UnregisterNetworkRequest { name }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to("unregister a network")?;
         let held = envelope.wait(self.0.locks.network(&name)).await?;
-        let shared = Arc::clone(&self.0);
-        let work = move || shared.unregister(&name);
-        on_thread(work, move || drop((held, envelope))).await?;
+        let unregister = move |shared: &Shared| shared.unregister(&name);
+        self.own("UnregisterNetwork", (envelope, held), unregister).await?;
         Ok(Response::new(UnregisterNetworkResponse {}))
-    }
-}
-
-impl Shared {
-    /// Forgets a network that has no attachment.
-    fn unregister(&self, name: &str) -> Result<(), Failure> {
-        shunt::call::check_identifier("network name", name)
-            .map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))?;
-        let attachments = self.cache.of_network(name);
-        if let Some(one) = attachments.first() {
-            let why = format!(
-                "the network {name} has {} attachments, {} of {} among them: delete them first",
-                attachments.len(),
-                one.if_name,
-                one.container_id
-            );
-            return Err(Failure::new(codes::EXISTS, why));
-        }
-        self.networks.unregister(name)
     }
 }

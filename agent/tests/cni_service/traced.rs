@@ -187,6 +187,21 @@ fn a_collector_is_told_of_each_call_as_part_of_its_callers_span() {
     assert_eq!(spans.each_ref().map(|span| span.name.as_str()), ["detach", "DEL"]);
     assert!(!spans.iter().any(is_failed), "{spans:?}");
 
+    // Calls that no plugin does.
+    for (mtu, has_failed) in [(1400, false), (1300, true)] {
+        let mut plugin = world.shunt();
+        plugin["mtu"] = json!(mtu);
+        let config_list = world.list(&[plugin]).to_string().into_bytes();
+        let mut request = Request::new(v1::RegisterNetworkRequest { config_list });
+        request.metadata_mut().insert("traceparent", PARENT.parse().unwrap());
+        let registered = client.runtime.block_on(client.stub.register_network(request));
+        let span = collector.hear();
+        assert_eq!((span.name.as_str(), is_failed(&span)), ("RegisterNetwork", has_failed), "{registered:?}");
+    }
+    assert_logged(&world, "is registered with another configuration", ID);
+    let unregister = v1::UnregisterNetworkRequest { name: "pods".to_owned() };
+    client.runtime.block_on(client.stub.unregister_network(unregister)).unwrap();
+
     let mut agent = AgentClient::connect(world.node.agent().socket()).unwrap();
     agent.trace(Some(PARENT.parse().unwrap()));
     let key = AttachmentKey { network: "pods".into(), container: "nobody".into(), ifname: "eth0".into() };
