@@ -25,8 +25,8 @@ use crate::proto::v1::{
     VersionResponse, WatchRequest, WatchResponse,
 };
 use crate::subject::Subject;
-use crate::watching;
 use crate::work::on_thread;
+use crate::{trace, watching};
 
 /// Whom a call about the node is about: shunt knows it whatever the network.
 const NODE: &[u8] = br#"{"cniVersion":"1.1.0","name":"node","plugins":[{"type":"shunt"}]}"#;
@@ -101,13 +101,11 @@ impl Calls {
         let span = asked.envelope.trace.span(verb.name());
         let (work_in, undo_in) = (span.clone(), span);
         let work = move || {
-            let _entered = work_in.enter();
-            let done = asked.with(work);
-            if let Err(Failure { msg, .. }) = &done {
-                shunt_trace::has_failed(&work_in, msg);
-            }
-            log(verb, &asked, done.as_ref().err());
-            done
+            trace::within(&work_in, || {
+                let done = asked.with(work);
+                log(verb, &asked, done.as_ref().err());
+                done
+            })
         };
         // The locks are held, and the place is taken, until all of it is done.
         let undo = move || {
@@ -122,9 +120,7 @@ impl Calls {
         };
         Ok(on_thread(work, undo).await?)
     }
-}
 
-impl Calls {
     /// A call that no plugin does. What is `held` is let go when it is done.
     async fn own<T: Send + 'static>(
         &self,
@@ -134,13 +130,11 @@ impl Calls {
     ) -> Result<T, Status> {
         let (shared, span) = (Arc::clone(&self.0), envelope.trace.span(name));
         let work = move || {
-            let _entered = span.enter();
-            let done = work(&shared);
-            if let Err(Failure { code, msg, .. }) = &done {
-                shunt_trace::has_failed(&span, msg);
-                tracing::info!(verb = name, code, error = msg, "a call of CNI has failed");
-            }
-            done
+            trace::within(&span, || {
+                work(&shared).inspect_err(|Failure { code, msg, .. }| {
+                    tracing::info!(verb = name, code, error = msg, "a call of CNI has failed");
+                })
+            })
         };
         Ok(on_thread(work, move || drop((held, envelope))).await?)
     }

@@ -6,6 +6,8 @@ use shunt_agent_api::TraceParent;
 use tonic::metadata::MetadataMap;
 use tracing::Span;
 
+use crate::failure::Failure;
+
 /// Bytes of a value; the recommendations have 512 for `tracestate` and 8,192 for `baggage`.
 const LONGEST: usize = 8192;
 
@@ -39,6 +41,12 @@ impl Trace {
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> + '_ {
         Self::NAMES.into_iter().zip(&self.0).filter_map(|(name, value)| Some((name, value.as_ref()?.into())))
     }
+}
+
+/// Does something as part of a call's span, which says so if it fails.
+pub(crate) fn within<T>(span: &Span, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let _entered = span.enter();
+    work().inspect_err(|Failure { msg, .. }| shunt_trace::has_failed(span, msg))
 }
 
 #[cfg(test)]
