@@ -10,6 +10,7 @@
 pub mod address;
 pub mod attribute;
 pub mod bridge;
+pub mod bridge_filtering;
 pub mod bridge_vlan;
 mod connection;
 pub mod conntrack;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use nix::libc;
+use shunt_netlink::netfilter::BaseChain;
 
 use super::attribute::Attributes;
 use super::batch::{Batch, Committed, NftError};
@@ -91,6 +92,20 @@ const PREROUTING: Chain = Chain {
 };
 const OUTPUT: Chain =
     Chain { name: "output", kind: "nat", hook: libc::NF_INET_LOCAL_OUT, priority: libc::NF_IP_PRI_NAT_DST };
+
+/// Every chain of the table.
+const CHAINS: [&Chain; 4] = [&CLASSES, &POSTROUTING, &PREROUTING, &OUTPUT];
+
+/// Whether a chain is one of ours. Its rules are ours as well: the table is written anew once it has others ([`super::Watched`]).
+pub(crate) fn is_own(chain: &BaseChain) -> bool {
+    let is_it = |own: &&Chain| {
+        (own.name, own.kind, own.hook.unsigned_abs()) == (&*chain.name, &*chain.kind, chain.hook)
+    };
+    i32::from(chain.family) == libc::NFPROTO_INET
+        && chain.table == TABLE
+        && chain.policy != Some(libc::NF_DROP as u32)
+        && CHAINS.iter().any(is_it)
+}
 
 /// Makes these the only rules, as one transaction; without any the table goes. A chain without rules is not there: each
 /// of translations has the kernel track connections.

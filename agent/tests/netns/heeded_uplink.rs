@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use shunt_lab::{Conversation, Echo, Namespace, Protocol};
+use shunt_lab::{Conversation, Echo, Namespace, Protocol, patience};
 
-use crate::heeded::{NOTICED, POLICY, have_rules_of_ip_met, nft, share_of, until};
+use crate::heeded::{NOTICED, POLICY, have_rules_of_ip_met, nft, share_of, until, until_heeded};
 use crate::stage::Stage;
 use crate::uplinks;
 
@@ -13,7 +13,14 @@ use crate::uplinks;
 const OUTSIDE: [&str; 2] = ["10.77.0.200", "fd77::200"];
 
 fn stage() -> (Stage, Namespace) {
-    let (mut stage, outside) = uplinks::stage_by("filters = 'heed'\nfilter_lease = '500ms'");
+    let (stage, outside) = stage_by("filters = 'heed'\nfilter_lease = '500ms'");
+    nft(&stage, POLICY);
+    (stage, outside)
+}
+
+/// A container, and a host with addresses beyond the uplink.
+fn stage_by(file: &str) -> (Stage, Namespace) {
+    let (mut stage, outside) = uplinks::stage_by(file);
     have_rules_of_ip_met(&stage);
     for (address, bits) in OUTSIDE.into_iter().zip(["24", "64"]) {
         outside
@@ -21,7 +28,6 @@ fn stage() -> (Stage, Namespace) {
             .unwrap();
     }
     stage.add("one");
-    nft(&stage, POLICY);
     (stage, outside)
 }
 
@@ -77,5 +83,40 @@ fn a_change_of_rules_ends_what_an_uplink_brings_and_takes_away() {
     nft(&stage, &format!("delete table inet engine; {POLICY}"));
     for talk in &mut talks {
         until(talk, true, NOTICED);
+    }
+}
+
+#[test]
+fn rules_at_the_hooks_of_an_uplink_are_heeded() {
+    let (stage, outside) = stage_by("filters = 'auto'");
+    let one = &stage.sandboxes[0];
+    let inside = one.echo(one.addresses()[0], 7000).unwrap();
+    let mut talk = Conversation::open(&outside, Protocol::Udp, inside.address()).unwrap();
+    for (hook, rule) in [
+        ("ingress", "udp dport 7000 drop"),
+        ("egress", "udp sport 7000 drop"),
+        ("egress", "ip length > 60 drop"),
+    ] {
+        talk.chat(50, 10).unwrap();
+        nft(
+            &stage,
+            &format!(
+                "table netdev engine {{ chain at {{ type filter hook {hook} device up0 priority 0; {rule}; }}; }}"
+            ),
+        );
+        until_heeded(&stage, "one");
+        let is_kept = stage.node.agent().status().unwrap().filters.unwrap().kept.is_some();
+        assert_eq!(is_kept, rule.contains("length"), "{hook} {rule}");
+        until_size(&mut talk, if is_kept { 100 } else { 10 });
+        nft(&stage, "delete table netdev engine");
+        until(&mut talk, true, NOTICED);
+    }
+}
+
+/// Waits until datagrams of this size do not pass.
+fn until_size(talk: &mut Conversation, size: usize) {
+    let begun = std::time::Instant::now();
+    while talk.chat(1, size).is_ok() {
+        assert!(begun.elapsed() < patience(NOTICED), "datagrams of {size} bytes pass");
     }
 }

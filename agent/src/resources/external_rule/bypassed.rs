@@ -5,6 +5,7 @@
 //! routed between bridges always take the kernel's path.
 
 use shunt_agent_api::BridgePort;
+use shunt_netlink::NetlinkError;
 
 use super::filters;
 use super::hooks::{self, Bypassed, Crossed};
@@ -21,10 +22,10 @@ impl Node {
         if !is_bridged {
             return Vec::new();
         }
-        let crossed = self.crossed();
-        let chains = filters::chains().unwrap_or_else(|error| {
+        let found = self.crossed(None).and_then(|crossed| Ok((crossed, filters::chains()?)));
+        let (crossed, chains) = found.unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot list external filters");
-            Vec::new()
+            (Crossed::default(), Vec::new())
         });
         // What is for a host port has the node's address there.
         let Bypassed { host_ports, .. } = hooks::bypassed_of(&chains, &crossed);
@@ -55,14 +56,23 @@ impl Node {
         }
     }
 
-    /// The interfaces that traffic in the fast path crosses.
-    pub(crate) fn crossed(&self) -> Crossed {
-        let ports = self.registry.attachments().map(|attachment| &attachment.port);
-        Crossed {
-            host_ends: ports.map(|port| port.host.name.clone()).collect(),
+    /// What traffic in the fast path crosses, also once a port has arrived.
+    ///
+    /// # Errors
+    /// The kernel cannot list its bridges.
+    pub(crate) fn crossed(&self, arriving: Option<&BridgePort>) -> Result<Crossed, NetlinkError> {
+        let ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
+        let host_ends = ports.map(|port| port.host.name.clone());
+        let uplinks = self.registry.uplinks.values().map(|uplink| uplink.link.name.clone());
+        let uplink = arriving.and_then(|port| port.service.uplink.as_ref()).map(|uplink| uplink.name.clone());
+        let bridges = self.registry.bridges().map(|bridge| bridge.link.name.clone());
+        let crossed = Crossed {
+            ports: host_ends.chain(uplinks).chain(uplink).collect(),
             ways_in: self.nat_ingress.hooks.values().map(|hook| hook.ifname.clone()).collect(),
-            bridges: self.registry.bridges().map(|bridge| bridge.link.name.clone()).collect(),
-        }
+            bridges: bridges.chain(arriving.map(|port| port.bridge.name.clone())).collect(),
+            shown: [false; 3],
+        };
+        crossed.with_shown()
     }
 }
 

@@ -7,8 +7,7 @@ use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::{BaseChain, base_chains, has_ipsec_policies};
 
-/// The agent's own table (`crate::nft`).
-const OURS: &str = "shunt";
+use crate::nft;
 
 /// `NF_DROP`.
 const DROP: u32 = 0;
@@ -50,7 +49,7 @@ pub(crate) fn chains() -> Result<Vec<BaseChain>, NetlinkError> {
             }
             _ => true,
         };
-        is_seen && (chain.rules != 0 || chain.policy == Some(DROP)) && chain.table != OURS
+        is_seen && (chain.rules != 0 || chain.policy == Some(DROP)) && !nft::is_own(chain)
     });
     Ok(chains)
 }
@@ -67,7 +66,7 @@ mod tests {
     use nix::sched::{CloneFlags, unshare};
 
     use super::*;
-    use crate::nft::{self, MasqueradeRule, Rules};
+    use crate::nft::{MasqueradeRule, Rules};
 
     /// Who is found after these commands of `nft`, in a namespace that goes with its thread and has our own rules.
     fn found_after(commands: &[&str]) -> Option<String> {
@@ -98,6 +97,14 @@ mod tests {
         assert!(found_after(&[table, policy]).is_some());
         let input = "add chain ip admin input { type filter hook input priority 0; policy drop; }";
         assert_eq!(found_after(&[table, input]), None, "for the node only");
+        for family in ["bridge", "ip"] {
+            let ours = format!(
+                "table {family} shunt {{ chain f {{ type filter hook forward priority 0; drop; }}; }}"
+            );
+            assert!(found_after(&[&ours]).is_some(), "{family}: a name is no proof");
+        }
+        let beside = "add chain inet shunt f { type filter hook forward priority 0; policy drop; }";
+        assert!(found_after(&[beside]).is_some(), "nobody else's is known in our own table");
         let service = [
             "add chain ip admin nat { type nat hook prerouting priority -100; }",
             "add rule ip admin nat dnat to 10.0.0.1",

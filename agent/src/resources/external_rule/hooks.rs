@@ -2,7 +2,7 @@
 //!
 //! A packet to a host port is taken at tc ingress of the interface by which it enters, and leaves by a neighbour's address or into the
 //! container: it meets none of the hooks of IP, nor that of nf_tables' family `netdev` at its way in. A bridged packet meets none of the
-//! bridge's, of its host ends', and of IP's where br_netfilter shows them bridged packets. What the node sends to a container skips the
+//! bridge's, of its ports', and of IP's where br_netfilter shows them bridged packets. What the node sends to a container skips the
 //! bridge's output. Chains of the type `nat` make translations and are no filters. Of legacy iptables and arptables only the use of a
 //! table is known; legacy ebtables cannot be asked.
 
@@ -11,6 +11,7 @@ use std::fs;
 
 use nix::libc;
 use shunt_netlink::NetlinkError;
+use shunt_netlink::bridge_filtering::filtering_bridges;
 use shunt_netlink::netfilter::BaseChain;
 
 use super::filters::{OLD_TABLES, chains, say, table_names};
@@ -41,15 +42,37 @@ const BRIDGED_TOO: [&str; 3] = [
     "/proc/sys/net/bridge/bridge-nf-call-arptables",
 ];
 
-/// The interfaces that traffic in the fast path crosses, by name.
+/// What traffic in the fast path crosses: interfaces, by name, and the rules of IP.
 #[derive(Debug, Default)]
 pub(crate) struct Crossed {
-    /// The containers' host ends.
-    pub(crate) host_ends: BTreeSet<String>,
+    /// The bridges' ports: containers' host ends, and uplinks.
+    pub(crate) ports: BTreeSet<String>,
     /// Those by which packets to host ports enter the node.
     pub(crate) ways_in: BTreeSet<String>,
     /// The bridges themselves.
     pub(crate) bridges: BTreeSet<String>,
+    /// To which rules of IP bridged packets are shown, as [`BRIDGED_TOO`].
+    pub(crate) shown: [bool; 3],
+}
+
+impl Crossed {
+    /// Finds out to which rules the packets of its bridges are shown: by the namespace's settings, or by a bridge's own.
+    ///
+    /// # Errors
+    /// The kernel cannot list its bridges.
+    pub(crate) fn with_shown(mut self) -> Result<Self, NetlinkError> {
+        self.shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
+        for bridge in filtering_bridges()?.iter().filter(|bridge| self.bridges.contains(&bridge.name)) {
+            self.shown.iter_mut().zip(bridge.shows).for_each(|(shown, shows)| *shown |= shows);
+        }
+        Ok(self)
+    }
+
+    /// What traffic of every bridge would cross, whoever its ports are.
+    fn of_every_bridge() -> Result<Self, NetlinkError> {
+        let bridges = filtering_bridges()?.into_iter().map(|bridge| bridge.name).collect();
+        Self { bridges, ..Self::default() }.with_shown()
+    }
 }
 
 /// Who has rules at hooks that are bypassed, with each hook.
@@ -73,19 +96,18 @@ pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
 
 /// The same, by chains that were listed before ([`chains`]).
 pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
-    let shown = shown();
     let mut found = Bypassed::default();
     for chain in chains {
-        found.add(chain, crossed, shown);
+        found.add(chain, crossed);
     }
-    for (path, is_shown) in OLD_TABLES.into_iter().zip(shown) {
+    for (path, is_shown) in OLD_TABLES.into_iter().zip(crossed.shown) {
         for table in old_tables(path) {
             let who = format!("iptables' table {table}, by {path}");
             found.bridged.extend(is_shown.then(|| who.clone()));
             found.host_ports.push(who);
         }
     }
-    let [.., is_arp_shown] = shown;
+    let [.., is_arp_shown] = crossed.shown;
     let arp = old_tables(ARP_TABLES).into_iter().filter(|_| is_arp_shown);
     found.bridged.extend(arp.map(|table| format!("arptables' table {table}, by {ARP_TABLES}")));
     found
@@ -93,30 +115,22 @@ pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
 
 /// Those of these chains that bridged packets meet.
 pub(crate) fn met_by_bridged(mut chains: Vec<BaseChain>, crossed: &Crossed) -> Vec<BaseChain> {
-    let shown = shown();
-    chains.retain(|chain| !Bypassed::of(chain, crossed, shown).bridged.is_empty());
+    chains.retain(|chain| !Bypassed::of(chain, crossed).bridged.is_empty());
     chains
 }
 
 /// Those of these chains that packets to host ports, and their answers, meet.
 pub(crate) fn met_by_host_ports<'a>(chains: &'a [BaseChain], crossed: &Crossed) -> Vec<&'a BaseChain> {
-    let shown = shown();
-    let meets = |chain: &&BaseChain| !Bypassed::of(chain, crossed, shown).host_ports.is_empty();
+    let meets = |chain: &&BaseChain| !Bypassed::of(chain, crossed).host_ports.is_empty();
     chains.iter().filter(meets).collect()
 }
 
 /// Those of these chains that bridged packets meet, or what the node sends by a bridge, and the others.
 pub(crate) fn met_on_bridges(chains: Vec<BaseChain>, crossed: &Crossed) -> (Vec<BaseChain>, Vec<BaseChain>) {
-    let shown = shown();
     chains.into_iter().partition(|chain| {
-        let found = Bypassed::of(chain, crossed, shown);
+        let found = Bypassed::of(chain, crossed);
         !found.bridged.is_empty() || !found.from_node.is_empty()
     })
-}
-
-/// To which rules of IP br_netfilter shows bridged packets, as [`BRIDGED_TOO`].
-fn shown() -> [bool; 3] {
-    BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"))
 }
 
 /// The first who has rules for bridged packets of whatever interface.
@@ -124,7 +138,7 @@ fn shown() -> [bool; 3] {
 /// # Errors
 /// The kernel cannot list its chains.
 pub(crate) fn first_of_bridged() -> Result<Option<String>, NetlinkError> {
-    Ok(bypassed(&Crossed::default())?.bridged.into_iter().next())
+    Ok(bypassed(&Crossed::of_every_bridge()?)?.bridged.into_iter().next())
 }
 
 /// The tables of legacy xtables that are in use and may drop.
@@ -133,13 +147,14 @@ fn old_tables(path: &str) -> Vec<String> {
 }
 
 impl Bypassed {
-    fn of(chain: &BaseChain, crossed: &Crossed, shown: [bool; 3]) -> Self {
+    fn of(chain: &BaseChain, crossed: &Crossed) -> Self {
         let mut found = Self::default();
-        found.add(chain, crossed, shown);
+        found.add(chain, crossed);
         found
     }
 
-    fn add(&mut self, chain: &BaseChain, crossed: &Crossed, [v4_shown, v6_shown, _]: [bool; 3]) {
+    fn add(&mut self, chain: &BaseChain, crossed: &Crossed) {
+        let [v4_shown, v6_shown, _] = crossed.shown;
         if chain.kind == NAT {
             return;
         }
@@ -185,7 +200,7 @@ impl Bypassed {
             Some(format!("{} ({hook} of {name})", say(chain)))
         };
         let ways_to_host_ports = if hook == "ingress" { &crossed.ways_in } else { &crossed.bridges };
-        if let Some(who) = first_of(&crossed.host_ends) {
+        if let Some(who) = first_of(&crossed.ports) {
             self.from_node.extend((hook != "ingress").then(|| who.clone()));
             self.bridged.push(who.clone());
             self.host_ports.push(who);

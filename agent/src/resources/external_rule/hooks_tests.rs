@@ -22,8 +22,13 @@ fn found_after(commands: &[String], shown: &str) -> Bypassed {
                 assert!(done.success(), "{command}");
             }
             let names = |name: &str| BTreeSet::from([name.to_owned()]);
-            let (host_ends, ways_in) = (names("host0"), names("up0"));
-            bypassed(&Crossed { host_ends, ways_in, bridges: BTreeSet::new() }).unwrap()
+            let crossed = Crossed {
+                ports: names("host0"),
+                ways_in: names("up0"),
+                bridges: names("br0"),
+                shown: [false; 3],
+            };
+            bypassed(&crossed.with_shown().unwrap()).unwrap()
         });
         finder.join().unwrap()
     })
@@ -69,6 +74,27 @@ fn rules_of_ip_are_bypassed_by_bridged_packets_where_they_would_be_shown_them() 
     let bridged = if fs::metadata(BRIDGED_TOO[0]).is_ok() { who.clone() } else { Vec::new() };
     let expected = Bypassed { host_ports: who, bridged, ..Bypassed::default() };
     assert_eq!(found_after(&commands, "1"), expected);
+}
+
+#[test]
+fn a_bridge_may_show_its_packets_to_the_rules_of_ip_by_itself() {
+    // Without br_netfilter nothing is shown.
+    if fs::metadata(BRIDGED_TOO[0]).is_err() {
+        return;
+    }
+    let by = |family: &str, bridge: &str, setting: &str| {
+        let mut commands = dropping(family, "filter hook forward priority 0;");
+        commands.push(format!("ip link add {bridge} type bridge {setting}"));
+        !found_after(&commands, "0").bridged.is_empty()
+    };
+    for (family, setting) in
+        [("ip", "nf_call_iptables"), ("inet", "nf_call_iptables"), ("ip6", "nf_call_ip6tables")]
+    {
+        assert!(by(family, "br0", &format!("{setting} 1")), "{family}");
+        assert!(!by(family, "br0", &format!("{setting} 0")), "{family}");
+        assert!(!by(family, "br1", &format!("{setting} 1")), "{family}: another's bridge");
+    }
+    assert!(!by("ip6", "br0", "nf_call_iptables 1"));
 }
 
 #[test]

@@ -52,7 +52,11 @@ impl Node {
                 && self.heeding.harms.are_met_in(&Reach::of([arriving].into_iter()))
         };
         let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty();
-        let is_at_its_end = || mode != Filters::Bypass && self.heeding.listed.are_at(&arriving.host.name);
+        let uplink = arriving.service.uplink.as_ref().map(|uplink| &uplink.name);
+        let is_at_its_end = || {
+            let mut names = uplink.into_iter().chain([&arriving.host.name]);
+            mode != Filters::Bypass && names.any(|name| self.heeding.listed.are_at(name))
+        };
         if is_stricter || is_published || is_met() || is_at_its_end() {
             self.follow_others_rules_with(Some(arriving));
         }
@@ -73,14 +77,12 @@ impl Node {
             return self.decide_to_heed(false, false);
         }
         // Asked first: what is changed meanwhile is looked at again.
-        let (generation, mut crossed) = (generation(), self.crossed());
-        crossed.host_ends.extend(arriving.map(|port| port.host.name.clone()));
-        let met = self
-            .heeding
-            .listed
-            .chains(generation)
-            .inspect(|chains| self.find_rules_for_host_ports(generation, chains, &crossed))
-            .map(|chains| self.find_whose(generation, chains, (&crossed, arriving)));
+        let generation = generation();
+        let met = self.crossed(arriving).and_then(|crossed| {
+            let chains = self.heeding.listed.chains(generation)?;
+            self.find_rules_for_host_ports(generation, &chains, &crossed);
+            Ok(self.find_whose(generation, chains, (&crossed, arriving)))
+        });
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
             tracing::debug!(%error, "cannot list others' rules: they are heeded");
