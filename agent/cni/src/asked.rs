@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use shunt::call::check_identifier;
+use shunt::call::{check_identifier, check_length};
 use tonic::{Request, Status};
 
 use crate::cache::Cache;
@@ -22,14 +22,16 @@ use crate::settings::Settings;
 use crate::subject::Subject;
 use crate::trace::Trace;
 
-/// Bytes of a registered network's name: it is part of a file's.
-const LONGEST_NAME: usize = 200;
+/// Bytes of a file's name (`NAME_MAX`): of a longer name nothing is known.
+pub(crate) const LONGEST_NAME: usize = 255;
 
 /// What all calls share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) cache: Cache,
+    /// ADDs that are not finished, as if they were results.
+    pub(crate) begun: Cache,
     pub(crate) networks: Networks,
     pub(crate) locks: Locks,
     pub(crate) events: Arc<EventLog>,
@@ -38,8 +40,6 @@ pub(crate) struct Shared {
 impl Shared {
     /// Forgets a network that has no attachment.
     pub(crate) fn unregister(&self, name: &str) -> Result<(), Failure> {
-        check_identifier("network name", name)
-            .map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))?;
         let attachments = self.cache.of_network(name);
         if let Some(one) = attachments.first() {
             let why = format!(
@@ -67,13 +67,7 @@ impl Network {
     pub(crate) fn of(network: Option<v1::Network>, caller: Caller) -> Result<Self, Status> {
         match network.and_then(|network| network.source) {
             Some(Source::Name(name)) => {
-                if name.len() > LONGEST_NAME {
-                    let why =
-                        format!("the network's name has {} bytes, more than {LONGEST_NAME}", name.len());
-                    return Err(Failure::new(codes::INVALID_CONFIG, why).into());
-                }
-                check_identifier("network name", &name)
-                    .map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))?;
+                check_name(&name)?;
                 Ok(Self::Registered(name))
             }
             Some(Source::ConfigList(raw)) => {
@@ -97,6 +91,15 @@ impl Network {
             Self::Given(list) => Ok(Cow::Borrowed(list)),
         }
     }
+}
+
+/// Checks the name of a network, before anything is done with it.
+///
+/// # Errors
+/// Code 7.
+pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
+    let checked = check_length("network name", name).and_then(|()| check_identifier("network name", name));
+    checked.map_err(|error| Failure::new(codes::INVALID_CONFIG, error.to_string()))
 }
 
 /// A request without its message.
@@ -144,6 +147,6 @@ impl Asked {
             trace: &envelope.trace,
             caller: envelope.caller.process,
         };
-        work(&Chain { list: &list, cache: &shared.cache, at })
+        work(&Chain { list: &list, cache: &shared.cache, begun: &shared.begun, at })
     }
 }

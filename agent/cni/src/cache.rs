@@ -2,6 +2,7 @@
 //!
 //! A file is `results/NETWORK-CONTAINER-IFNAME` below the cache's directory, of the kind `cniCacheV1`. No interface outlives a loss of power, so
 //! nobody waits for the disk, as with libcni: a file that is broken then says nothing, and GC does not know of its attachment; a DEL by name removes it.
+//! Beside them, where libcni does not look, `begun` has the same of each ADD that is not finished.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +18,7 @@ use shunt_regular_file::read_own;
 use crate::failure::{Failure, codes};
 use crate::files::{self, Outlives};
 use crate::list::NetworkList;
+use crate::netns_id;
 use crate::proto::v1::{Attachment, ListedAttachment};
 use crate::subject::Subject;
 
@@ -30,7 +32,10 @@ const MOST: usize = 100_000;
 
 /// Entries of a page, and bytes of their results from which on no other one is added.
 const PAGE: usize = 256;
-const PAGE_BYTES: usize = 1 << 20;
+const PAGE_BYTES: usize = 256 << 10;
+
+/// Bytes of a file's name (`NAME_MAX`), less those of the name under which it is written first.
+const LONGEST_NAME: usize = 255 - ".".len() - ".new".len();
 
 /// What is known of an attachment.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +53,9 @@ pub(crate) struct Cached {
     cni_args: Vec<[String; 2]>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     capability_args: Map<String, Value>,
+    /// Which namespace was there, in our own words. libcni passes over the key.
+    #[serde(rename = "shuntNamespace", default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
     #[serde(default)]
     pub(crate) result: Value,
 }
@@ -63,8 +71,20 @@ impl Cached {
             netns: subject.netns.clone(),
             cni_args: subject.args.iter().map(|(key, value)| [key.clone(), value.clone()]).collect(),
             capability_args: subject.capability_args.clone(),
+            namespace: netns_id::of(&subject.netns),
             result,
         }
+    }
+
+    /// Whether the namespace that it was made in is still the one at its path.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.namespace.is_some() && self.namespace == netns_id::of(&self.netns)
+    }
+
+    /// Whether it is the one of this attachment: `a-b` and `c` have the file of `a` and `b-c`.
+    fn is_about(&self, network: &str, subject: &Subject) -> bool {
+        [&self.network_name, &self.container_id, &self.if_name]
+            == [network, subject.container.as_str(), subject.ifname.as_str()]
     }
 
     /// Whether it was asked for in the same words.
@@ -116,14 +136,41 @@ impl Cache {
         Self(directory.join("results"))
     }
 
+    /// The directory of what is begun.
+    pub(crate) fn of_begun(directory: &Path) -> Self {
+        Self(directory.join("begun"))
+    }
+
+    /// Whether there can be a file of this attachment.
+    ///
+    /// # Errors
+    /// Code 4: its name would be too long; 106: it is another attachment's.
+    pub(crate) fn admits(&self, network: &str, subject: &Subject) -> Result<(), Failure> {
+        let path = self.file(network, &subject.container, &subject.ifname);
+        let length = path.file_name().unwrap_or_default().len();
+        if length > LONGEST_NAME {
+            let why = format!(
+                "network, container id and interface have {length} bytes as a file's name, more than {LONGEST_NAME}"
+            );
+            return Err(Failure::new(codes::ENVIRONMENT, why));
+        }
+        match load(&path) {
+            Some(found) if !found.is_about(network, subject) => {
+                let Cached { network_name, container_id, if_name, .. } = found;
+                let why = format!(
+                    "the cached result {} is the one of {if_name} of {container_id} in {network_name}: take another container id",
+                    path.display()
+                );
+                Err(Failure::new(codes::EXISTS, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is known; none of a file that cannot be read, which says nothing.
     pub(crate) fn read(&self, network: &str, subject: &Subject) -> Option<Cached> {
         let found = load(&self.file(network, &subject.container, &subject.ifname))?;
-        // `a-b` and `c` have the file of `a` and `b-c`.
-        let is_it = found.network_name == network
-            && found.container_id == subject.container
-            && found.if_name == subject.ifname;
-        is_it.then_some(found)
+        found.is_about(network, subject).then_some(found)
     }
 
     /// # Errors
@@ -136,28 +183,35 @@ impl Cache {
             .map_err(|error| failed(&path, &error))
     }
 
+    /// Removes the file of this attachment, and no other one's.
+    ///
     /// # Errors
     /// Code 5.
     pub(crate) fn remove(&self, network: &str, subject: &Subject) -> Result<(), Failure> {
         let path = self.file(network, &subject.container, &subject.ifname);
-        files::remove(&path).map_err(|error| failed(&path, &error))
+        if load(&path).is_some_and(|found| !found.is_about(network, subject)) {
+            return Ok(());
+        }
+        match files::remove(&path) {
+            // There can be none.
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => Ok(()),
+            removed => removed.map_err(|error| failed(&path, &error)),
+        }
     }
 
     /// All that is known of a network.
     pub(crate) fn of_network(&self, network: &str) -> Vec<Cached> {
         let prefix = format!("{network}-");
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
-        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
-        let found = named.filter_map(|entry| load(&entry.path()));
+        let named = self.names().filter(|name| name.starts_with(&prefix));
+        let found = named.filter_map(|name| load(&self.0.join(name)));
         found.filter(|cached| cached.network_name == network).collect()
     }
 
     /// All that is known of an interface of a container, in whichever network.
     pub(crate) fn of_interface(&self, container: &str, ifname: &str) -> Vec<Cached> {
         let suffix = format!("-{container}-{ifname}");
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
-        let named = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix));
-        let found = named.filter_map(|entry| load(&entry.path()));
+        let named = self.names().filter(|name| name.ends_with(&suffix));
+        let found = named.filter_map(|name| load(&self.0.join(name)));
         found.filter(|cached| cached.container_id == container && cached.if_name == ifname).collect()
     }
 
@@ -169,9 +223,8 @@ impl Cache {
         after: &str,
     ) -> (Vec<ListedAttachment>, Option<String>) {
         let size = if size == 0 { PAGE } else { size.min(PAGE) };
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
-        let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.retain(|name| name.as_str() > after && name.starts_with(network));
+        let names = self.names().filter(|name| name.as_str() > after && name.starts_with(network));
+        let mut names: Vec<_> = names.collect();
         names.sort();
         let (mut found, mut bytes) = (Vec::new(), 0);
         let mut last = None;
@@ -191,6 +244,13 @@ impl Cache {
         (found, None)
     }
 
+    /// The names of files that are whole: no name of a network begins with a dot.
+    fn names(&self) -> impl Iterator<Item = String> + use<> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten().take(MOST);
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| !name.starts_with('.'))
+    }
+
     fn file(&self, network: &str, container: &str, ifname: &str) -> PathBuf {
         self.0.join(format!("{network}-{container}-{ifname}"))
     }
@@ -206,112 +266,5 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn list(name: &str) -> NetworkList {
-        let list = json!({ "cniVersion": "1.0.0", "name": name, "plugins": [{ "type": "shunt" }] });
-        NetworkList::read(list.to_string().as_bytes()).unwrap()
-    }
-
-    fn subject(container: &str) -> Subject {
-        let args = [("A".to_owned(), "b".to_owned())].into();
-        Subject {
-            container: container.to_owned(),
-            ifname: "eth0".to_owned(),
-            netns: "/run/netns/x".to_owned(),
-            args,
-            ..Subject::default()
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read_and_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_directory(folder.path());
-        let (list, subject) = (list("net"), subject("c"));
-        let cached = Cached::of(&list, &subject, json!({ "ips": [] }));
-        cache.write(&cached).unwrap();
-        assert!(folder.path().join("results/net-c-eth0").is_file());
-        let read = cache.read("net", &subject).unwrap();
-        assert_eq!(read, cached);
-        assert!(read.is_of(&list, &subject) && !read.is_of(&list, &Subject::default()));
-        assert_eq!(read.list().unwrap().name, "net");
-        assert_eq!(read.subject().cni_args(), "A=b");
-        cache.remove("net", &subject).unwrap();
-        cache.remove("net", &subject).unwrap();
-        assert_eq!(cache.read("net", &subject), None);
-    }
-
-    #[test]
-    fn a_network_whose_name_begins_like_another_s_is_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_directory(folder.path());
-        cache.write(&Cached::of(&list("a"), &subject("b-c"), Value::Null)).unwrap();
-        cache.write(&Cached::of(&list("a"), &subject("d"), Value::Null)).unwrap();
-        assert_eq!(cache.of_network("a").len(), 2);
-        assert!(cache.of_network("a-b").is_empty());
-        assert_eq!(cache.read("a-b", &subject("c")), None);
-        cache.write(&Cached::of(&list("b"), &subject("d"), Value::Null)).unwrap();
-        let mut networks: Vec<_> =
-            cache.of_interface("d", "eth0").into_iter().map(|cached| cached.network_name).collect();
-        networks.sort();
-        assert_eq!(networks, ["a", "b"]);
-        assert!(cache.of_interface("c", "eth0").is_empty());
-    }
-
-    #[test]
-    fn attachments_are_listed_a_page_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_directory(folder.path());
-        assert_eq!(cache.page("", 0, ""), (Vec::new(), None));
-        for (network, container) in [("a", "c"), ("a", "d"), ("a-b", "c"), ("b", "c")] {
-            cache.write(&Cached::of(&list(network), &subject(container), json!({ "ips": [] }))).unwrap();
-        }
-        fs::write(folder.path().join("results/a-broken-eth0"), "{").unwrap();
-        let page = |network: &str, size: usize, after: &str| {
-            let (found, next) = cache.page(network, size, after);
-            let keys = found.into_iter().map(|listed| {
-                assert_eq!(listed.result, br#"{"ips":[]}"#);
-                format!("{} {}", listed.network, listed.attachment.unwrap().container_id)
-            });
-            (keys.collect::<Vec<_>>(), next)
-        };
-        assert_eq!(page("", 0, "").0, ["a-b c", "a c", "a d", "b c"]);
-        assert_eq!(page("a", 0, "").0, ["a c", "a d"]);
-        let (mut found, mut after) = (Vec::new(), String::new());
-        loop {
-            let (keys, next) = page("", 1, &after);
-            assert!(keys.len() <= 1);
-            found.extend(keys);
-            match next {
-                Some(next) => after = next,
-                None => break,
-            }
-        }
-        assert_eq!(found, ["a-b c", "a c", "a d", "b c"]);
-    }
-
-    /// As libcni 1.2 writes it.
-    #[test]
-    fn a_file_of_libcni_s_is_read_and_one_of_another_kind_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let (cache, path) = (Cache::in_directory(folder.path()), folder.path().join("results/net-c-eth0"));
-        fs::create_dir_all(folder.path().join("results")).unwrap();
-        let config = STANDARD.encode(&list("net").raw);
-        let mut file = json!({
-            "kind": "cniCacheV1", "containerId": "c", "config": config, "ifName": "eth0", "networkName": "net",
-            "netns": "/run/netns/x", "cniArgs": [["IgnoreUnknown", "1"]], "capabilityArgs": { "mac": "x" },
-            "result": { "cniVersion": "1.0.0", "dns": {} }
-        });
-        fs::write(&path, file.to_string()).unwrap();
-        let read = cache.read("net", &subject("c")).unwrap();
-        assert_eq!(read.subject().cni_args(), "IgnoreUnknown=1");
-        assert_eq!(read.result["cniVersion"], "1.0.0");
-        file["kind"] = "cniCacheV2".into();
-        fs::write(&path, file.to_string()).unwrap();
-        assert_eq!(cache.read("net", &subject("c")), None);
-    }
-}
+#[path = "cache_tests.rs"]
+mod tests;

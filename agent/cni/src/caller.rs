@@ -1,13 +1,14 @@
 //! Who calls, and what it may do. The server puts it into each request's extensions.
 
-use std::sync::Arc;
-
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Extensions, Status};
+
+use crate::shares::{Bound, Permit};
 
 /// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caller {
+    /// Its user's id.
+    pub(crate) user: u32,
     /// Its id, where it is in the agent's PID namespace.
     pub(crate) process: Option<u32>,
     /// Root may; a member of the group may only ask.
@@ -16,12 +17,12 @@ pub(crate) struct Caller {
 
 /// The places of those that watch, of root or of the group's members.
 #[derive(Clone, Debug)]
-pub(crate) struct Watchers(pub(crate) Arc<Semaphore>);
+pub(crate) struct Watchers(pub(crate) Bound);
 
 impl Watchers {
     /// A place for the one who sent a request; none where all are taken.
-    pub(crate) fn place(extensions: &Extensions) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&extensions.get::<Self>()?.0).try_acquire_owned().ok()
+    pub(crate) fn place(extensions: &Extensions) -> Option<Permit> {
+        extensions.get::<Self>()?.0.take(Caller::of(extensions).user)
     }
 }
 

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shunt::call::{Verb, Version};
+use shunt::call::{Verb, Version, check_identifier};
 use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::asked::{Asked, Envelope, Network, Shared};
+use crate::add::Added;
+use crate::answer::Streamed;
+use crate::asked::{Asked, Envelope, LONGEST_NAME, Network, Shared, check_name};
+use crate::call_log::{log, log_failure};
 use crate::caller::Watchers;
-use crate::chain::{Added, Chain};
+use crate::chain::Chain;
 use crate::failure::{Failure, codes};
 use crate::invoke::invoke;
 use crate::list::NetworkList;
@@ -26,7 +29,7 @@ use crate::proto::v1::{
 };
 use crate::subject::Subject;
 use crate::work::on_thread;
-use crate::{trace, watching};
+use crate::{deadline, trace, watching};
 
 /// Whom a call about the node is about: shunt knows it whatever the network.
 const NODE: &[u8] = br#"{"cniVersion":"1.1.0","name":"node","plugins":[{"type":"shunt"}]}"#;
@@ -56,6 +59,10 @@ impl Calls {
         envelope.caller.must_be_allowed_to(verb.name())?;
         let network = Network::of(network, envelope.caller)?;
         let mut subject = Subject::of(attachment, sandbox)?;
+        if verb != Verb::Del {
+            check_name(network.name())?;
+            subject.check_length()?;
+        }
         let found = match subject.netns.as_str() {
             "" => None,
             netns => self.0.settings.namespace(netns)?,
@@ -129,25 +136,13 @@ impl Calls {
         work: impl FnOnce(&Shared) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Status> {
         let (shared, span) = (Arc::clone(&self.0), envelope.trace.span(name));
+        let caller = envelope.caller;
         let work = move || {
             trace::within(&span, || {
-                work(&shared).inspect_err(|Failure { code, msg, .. }| {
-                    tracing::info!(verb = name, code, error = msg, "a call of CNI has failed");
-                })
+                work(&shared).inspect_err(|failure| log_failure(name, caller, ("", "", ""), failure))
             })
         };
         Ok(on_thread(work, move || drop((held, envelope))).await?)
-    }
-}
-
-fn log(verb: Verb, asked: &Asked, failure: Option<&Failure>) {
-    let (verb, network) = (verb.name(), asked.network.name());
-    let Subject { container, ifname, .. } = &asked.subject;
-    match failure {
-        None => tracing::debug!(verb, network, container, ifname, "a call of CNI was done"),
-        Some(Failure { code, msg, .. }) => {
-            tracing::info!(verb, network, container, ifname, code, error = msg, "a call of CNI has failed");
-        }
     }
 }
 
@@ -171,6 +166,11 @@ impl CniService for Calls {
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
         let (envelope, DeleteRequest { network, attachment, sandbox }) = Envelope::open(request);
+        envelope.caller.must_be_allowed_to(Verb::Del.name())?;
+        // Nothing has ever been made of it.
+        if attachment.as_ref().is_some_and(|key| key.container_id.len() > LONGEST_NAME) {
+            return Ok(Response::new(DeleteResponse {}));
+        }
         let asked = (Verb::Del, envelope);
         self.of_attachment(asked, network, attachment, (sandbox, Unheard::Stays), |chain| chain.delete())
             .await?;
@@ -268,6 +268,7 @@ impl CniService for Calls {
         let (mut envelope, RegisterNetworkRequest { config_list }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to("register a network")?;
         let list = NetworkList::read(&config_list)?;
+        check_name(&list.name)?;
         let name = list.name.clone();
         let held = envelope.wait(self.0.locks.network(&name)).await?;
         let register = move |shared: &Shared| shared.networks.register(&list);
@@ -300,6 +301,7 @@ impl CniService for Calls {
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let events = &self.0.events;
         let place = Watchers::place(request.extensions());
+        let patience = deadline::given(request.metadata().as_ref());
         // The request has the place of a call, which ends here.
         let WatchRequest { resume_token } = request.into_inner();
         let Some(place) = place else {
@@ -310,7 +312,9 @@ impl CniService for Calls {
                 "`{resume_token}` is no token of Watch's responses"
             )));
         };
-        Ok(Response::new(watching::stream(Arc::clone(events), position, place)))
+        let mut response = Response::new(watching::stream(Arc::clone(events), position, patience, place));
+        response.extensions_mut().insert(Streamed);
+        Ok(response)
     }
 
     async fn invoke(&self, request: Request<InvokeRequest>) -> Result<Response<InvokeResponse>, Status> {
@@ -323,6 +327,10 @@ impl CniService for Calls {
     ) -> Result<Response<UnregisterNetworkResponse>, Status> {
         let (mut envelope, UnregisterNetworkRequest { name }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to("unregister a network")?;
+        if name.len() > LONGEST_NAME || check_identifier("network name", &name).is_err() {
+            let why = "`name` is no network's name";
+            return Err(Failure::new(codes::INVALID_CONFIG, why).into());
+        }
         let held = envelope.wait(self.0.locks.network(&name)).await?;
         let unregister = move |shared: &Shared| shared.unregister(&name);
         self.own("UnregisterNetwork", (envelope, held), unregister).await?;

@@ -10,80 +10,17 @@ use crate::plugin::{Plugin, Surroundings};
 use crate::proto::v1;
 use crate::subject::Subject;
 
-/// What ADD has made.
-#[derive(Debug)]
-pub(crate) struct Added {
-    /// The last plugin's result.
-    pub(crate) result: Vec<u8>,
-    /// Whether there was no attachment before.
-    pub(crate) is_new: bool,
-}
-
 /// One verb for one list.
 #[derive(Debug)]
 pub(crate) struct Chain<'a> {
     pub(crate) list: &'a NetworkList,
     pub(crate) cache: &'a Cache,
+    /// ADDs that are not finished.
+    pub(crate) begun: &'a Cache,
     pub(crate) at: Surroundings<'a>,
 }
 
 impl Chain<'_> {
-    /// ADD. The same request once more answers what is cached, where CHECK finds it whole; another one for an attachment that CHECK finds whole is refused.
-    ///
-    /// # Errors
-    /// The failed plugin's. The plugins before it are undone, and the failed one, if it is not shunt; not where there has been an attachment before, which
-    /// would go with them. Code 106 for an attachment of another request, 7 for a plugin that is nowhere: nothing was begun.
-    pub(crate) fn add(&self) -> Result<Added, Failure> {
-        let known = self.cached();
-        if let Some(known) = &known
-            && let Some(answer) = self.answer_to(known)
-        {
-            return answer;
-        }
-        let plugins = self.list.plugins.iter().map(|config| Ok((self.find(config)?, config)));
-        let mut result = None;
-        for (position, (plugin, config)) in plugins.collect::<Result<Vec<_>, _>>()?.into_iter().enumerate() {
-            let done = self.run(&plugin, Verb::Add, config, result.as_ref());
-            match done.and_then(|output| read_result(config, &output)) {
-                Ok(next) => result = Some(next),
-                Err(failure) => {
-                    let is_undone = position == 0 && plugin.is_own() && !failure.is_fault();
-                    if known.is_none() && !is_undone {
-                        self.undo(result.as_ref());
-                    }
-                    return Err(failure);
-                }
-            }
-        }
-        let result = result.unwrap_or_default();
-        let cached = Cached::of(self.list, self.at.subject, result);
-        if let Err(failure) = self.cache.write(&cached) {
-            self.undo(Some(&cached.result));
-            return Err(failure);
-        }
-        Ok(Added { result: cached.result.to_string().into_bytes(), is_new: true })
-    }
-
-    /// What is said to an ADD of an attachment that is known; nothing where CHECK does not find it whole, or cannot be asked.
-    fn answer_to(&self, known: &Cached) -> Option<Result<Added, Failure>> {
-        let (list, subject) = (known.list().ok()?, known.subject());
-        let is_allowed = self.at.settings.namespace(&subject.netns).is_ok_and(|found| found.is_some());
-        let at = Surroundings { subject: &subject, ..self.at };
-        let made = Chain { list: &list, cache: self.cache, at };
-        let is_whole = || made.each(Verb::Check, Some(&known.result)).is_ok();
-        if !is_allowed || list.version < Verb::Check.since() || !is_whole() {
-            return None;
-        }
-        if known.is_of(self.list, self.at.subject) {
-            return Some(Ok(Added { result: known.result.to_string().into_bytes(), is_new: false }));
-        }
-        let (network, Subject { container, ifname, .. }) = (&self.list.name, self.at.subject);
-        let why = format!(
-            "{ifname} of {container} is attached to {network} already, by another request: delete it first"
-        );
-        Some(Err(Failure::new(codes::EXISTS, why)))
-    }
-
     /// DEL from the last plugin to the first, past errors. The cached result goes with the attachment.
     ///
     /// # Errors
@@ -91,13 +28,14 @@ impl Chain<'_> {
     pub(crate) fn delete(&self) -> Result<(), Failure> {
         let known = self.cached().filter(|_| self.list.version >= Version::V0_4_0);
         self.take_down(known.as_ref().map(|cached| &cached.result))?;
+        self.begun.remove(&self.list.name, self.at.subject)?;
         self.cache.remove(&self.list.name, self.at.subject)
     }
 
     /// CHECK.
     ///
     /// # Errors
-    /// The first plugin's that finds something; code 1 for a list older than the verb.
+    /// The first plugin's that finds something; code 1 for a list older than the verb, 3 for an attachment that is not known.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.list.version < Verb::Check.since() {
             let why = format!("config version {} does not allow CHECK", self.list.version);
@@ -106,7 +44,12 @@ impl Chain<'_> {
         if !self.list.is_checked {
             return Ok(());
         }
-        self.each(Verb::Check, self.cached().as_ref().map(|cached| &cached.result))
+        let Some(known) = self.cached() else {
+            let (network, Subject { container, ifname, .. }) = (&self.list.name, self.at.subject);
+            let why = format!("{ifname} of {container} is not attached to {network}: no result is cached");
+            return Err(Failure::new(codes::UNKNOWN_CONTAINER, why));
+        };
+        self.each(Verb::Check, Some(&known.result))
     }
 
     /// FINALIZE of those plugins that know it.
@@ -155,7 +98,7 @@ impl Chain<'_> {
         self.each_of_own(verb, None)
     }
 
-    /// GC: attachments that are cached and not listed are deleted, then each plugin looks for itself.
+    /// GC: attachments that are cached, or begun, and not listed are deleted, then each plugin looks for itself.
     ///
     /// # Errors
     /// The first failure, after all has been tried.
@@ -166,7 +109,8 @@ impl Chain<'_> {
         let stays = |cached: &Cached| {
             valid.iter().any(|one| one.container_id == cached.container_id && one.ifname == cached.if_name)
         };
-        let stale = self.cache.of_network(&self.list.name).into_iter().filter(|cached| !stays(cached));
+        let known = [self.cache, self.begun].into_iter().flat_map(|cache| cache.of_network(&self.list.name));
+        let stale = known.filter(|cached| !stays(cached));
         let mut first = None;
         for cached in stale {
             first = first.or(self.delete_cached(&cached).err());
@@ -187,33 +131,22 @@ impl Chain<'_> {
         first.map_or(Ok(()), Err)
     }
 
-    /// Deletes another attachment of the network, by the list that it was made with.
-    fn delete_cached(&self, cached: &Cached) -> Result<(), Failure> {
+    /// Deletes an attachment of the network by the list that it was made with.
+    pub(crate) fn delete_cached(&self, cached: &Cached) -> Result<(), Failure> {
         let (list, mut subject) = (cached.list()?, cached.subject());
         // The file may be anybody's that shares the cache: elsewhere there is nothing to be done.
         let netns = self.at.settings.namespace(&subject.netns).ok().flatten();
         subject.netns = netns.unwrap_or_default().to_string_lossy().into_owned();
         let at = Surroundings { subject: &subject, ..self.at };
-        Chain { list: &list, cache: self.cache, at }.delete()
+        Chain { list: &list, at, ..*self }.delete()
     }
 
-    fn cached(&self) -> Option<Cached> {
+    pub(crate) fn cached(&self) -> Option<Cached> {
         self.cache.read(&self.list.name, self.at.subject)
     }
 
-    fn undo(&self, result: Option<&Value>) {
-        if let Err(failure) = self.take_down(result) {
-            let (network, container) = (&self.list.name, &self.at.subject.container);
-            tracing::warn!(
-                network,
-                container,
-                error = failure.msg,
-                "an ADD that failed could not be undone: it needs a DEL"
-            );
-        }
-    }
-
-    fn take_down(&self, result: Option<&Value>) -> Result<(), Failure> {
+    /// DEL of all plugins.
+    pub(crate) fn take_down(&self, result: Option<&Value>) -> Result<(), Failure> {
         let mut first = None;
         for config in self.list.plugins.iter().rev() {
             let done = self.find(config).and_then(|plugin| self.run(&plugin, Verb::Del, config, result));
@@ -222,7 +155,7 @@ impl Chain<'_> {
         first.map_or(Ok(()), Err)
     }
 
-    fn each(&self, verb: Verb, result: Option<&Value>) -> Result<(), Failure> {
+    pub(crate) fn each(&self, verb: Verb, result: Option<&Value>) -> Result<(), Failure> {
         self.list.plugins.iter().try_for_each(|config| {
             let plugin = self.find(config)?;
             self.run(&plugin, verb, config, result).map(drop)
@@ -237,11 +170,11 @@ impl Chain<'_> {
         })
     }
 
-    fn find(&self, config: &PluginConfig) -> Result<Plugin, Failure> {
+    pub(crate) fn find(&self, config: &PluginConfig) -> Result<Plugin, Failure> {
         Plugin::find(&config.kind, self.at.settings)
     }
 
-    fn run(
+    pub(crate) fn run(
         &self,
         plugin: &Plugin,
         verb: Verb,
@@ -250,12 +183,5 @@ impl Chain<'_> {
     ) -> Result<Vec<u8>, Failure> {
         let more = result.map(|result| ("prevResult", result.clone()));
         plugin.run(verb, &config.given(self.list, &self.at.subject.capability_args, more), &self.at)
-    }
-}
-
-fn read_result(config: &PluginConfig, output: &[u8]) -> Result<Value, Failure> {
-    match serde_json::from_slice(output) {
-        Ok(result @ Value::Object(_)) => Ok(result),
-        _ => Err(Failure::new(codes::DECODING, format!("the plugin {} printed no result", config.kind))),
     }
 }

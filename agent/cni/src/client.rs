@@ -60,7 +60,11 @@ impl Channel {
     /// # Errors
     /// [`ClientError::Unreachable`], [`ClientError::Protocol`].
     pub async fn connect(socket: &Path) -> Result<Self, ClientError> {
-        let stream = UnixStream::connect(socket).await?;
+        Self::over(UnixStream::connect(socket).await?).await
+    }
+
+    /// The same over a connection that is there.
+    pub(crate) async fn over(stream: UnixStream) -> Result<Self, ClientError> {
         let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         Ok(Self(sender))

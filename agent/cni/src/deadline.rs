@@ -7,10 +7,14 @@ use http::HeaderMap;
 /// Without a deadline of the client's, and at most.
 pub(crate) const LONGEST: Duration = Duration::from_secs(300);
 
-/// The time that a client gives (gRPC over HTTP/2, "Timeout": up to eight digits and a unit).
+/// The time of a call that has an end of its own.
 pub(crate) fn of(headers: &HeaderMap) -> Duration {
-    let text = headers.get("grpc-timeout").and_then(|value| value.to_str().ok());
-    text.and_then(read).map_or(LONGEST, |given| given.min(LONGEST))
+    given(headers).map_or(LONGEST, |given| given.min(LONGEST))
+}
+
+/// The time that a client gives (gRPC over HTTP/2, "Timeout": up to eight digits and a unit).
+pub(crate) fn given(headers: &HeaderMap) -> Option<Duration> {
+    read(headers.get("grpc-timeout")?.to_str().ok()?)
 }
 
 fn read(text: &str) -> Option<Duration> {

@@ -1,5 +1,7 @@
 //! An error of CNI as a gRPC status, and back.
 
+use std::borrow::Cow;
+
 use prost::{DecodeError, Message, Name};
 use prost_types::Any;
 use tonic::{Code, Status};
@@ -8,6 +10,15 @@ use crate::proto::v1;
 
 /// What precedes a message's name in an [`Any`].
 const TYPES: &str = "type.googleapis.com/";
+
+/// Bytes of the texts in a status: of the error's message and details, and of the message that gRPC shows. The last one is in the trailers twice, with three
+/// bytes for one where it is escaped, the others in base64: together they have less than 4 KiB, of the 8 that clients accept.
+const MOST_OF_MSG: usize = 1024;
+const MOST_OF_DETAILS: usize = 512;
+const MOST_OF_SUMMARY: usize = 300;
+
+/// Bytes of a text that is logged.
+const MOST_OF_LOG: usize = 1024;
 
 /// What is said of a panic.
 const FAULT: &str = "the plugin's procedure ended by a fault of its own; a DEL takes down what it has left, and the agent's log says where";
@@ -97,15 +108,20 @@ impl Failure {
         }
     }
 
-    /// The status of a call that failed with this error: the code of gRPC that is nearest, `msg`, and the error as the one detail.
+    /// The status of a call that failed with this error: the code of gRPC that is nearest, `msg`, and the error as the one detail. Long texts are cut, for
+    /// clients refuse long trailers, and the code with them.
     #[must_use]
     pub fn to_status(&self) -> Status {
-        let error = v1::Error { code: self.code, msg: self.msg.clone(), details: self.details.clone() };
+        let error = v1::Error {
+            code: self.code,
+            msg: cut(&self.msg, MOST_OF_MSG).into_owned(),
+            details: cut(&self.details, MOST_OF_DETAILS).into_owned(),
+        };
         let detail =
             Any { type_url: format!("{TYPES}{}", v1::Error::full_name()), value: error.encode_to_vec() };
-        let code = nearest(self.code);
-        let rich = RichStatus { code: code.into(), message: self.msg.clone(), details: vec![detail] };
-        Status::with_details(code, &self.msg, rich.encode_to_vec().into())
+        let (code, summary) = (nearest(self.code), cut(&self.msg, MOST_OF_SUMMARY));
+        let rich = RichStatus { code: code.into(), message: summary.to_string(), details: vec![detail] };
+        Status::with_details(code, summary, rich.encode_to_vec().into())
     }
 
     /// The error of CNI in a status; `None` if the call failed by something else (the transport, a deadline).
@@ -121,6 +137,21 @@ impl Failure {
         let error = v1::Error::decode(any.value.as_slice()).map_err(DetailError::Error)?;
         Ok(Some(Self { code: error.code, msg: error.msg, details: error.details }))
     }
+}
+
+/// A text in `most` bytes, with a mark where it was cut.
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let mark = format!("… (cut: {} bytes)", text.len());
+    let end = text.floor_char_boundary(most.saturating_sub(mark.len()));
+    (text[..end].to_owned() + &mark).into()
+}
+
+/// A text as it is logged.
+pub(crate) fn logged(text: &str) -> Cow<'_, str> {
+    cut(text, MOST_OF_LOG)
 }
 
 /// The code of gRPC for one of CNI.

@@ -8,6 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::failure::{Failure, codes};
+use crate::inbox::Inbox;
+use crate::shares::Bound;
 
 /// How long a call waits for others about the same attachment or network.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -15,15 +17,29 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How many there may be for root, or for the group's members. No member takes a place of root's.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
-    pub(crate) connections: Arc<Semaphore>,
-    /// Calls that are done or wait: each costs a few kilobytes.
-    pub(crate) calls: Arc<Semaphore>,
+    pub(crate) connections: Bound,
+    /// Calls whose message is on its way, that wait, are done, or whose answer is on its way.
+    pub(crate) calls: Bound,
     /// Calls that are done: each has a message of at most 1 MiB, and a thread.
     pub(crate) places: Arc<Semaphore>,
-    /// Calls whose message is read, and that wait for others about the same attachment or network.
+    /// Calls that wait for others about the same attachment or network.
     pub(crate) parked: Arc<Semaphore>,
     /// Those that watch.
-    pub(crate) watchers: Arc<Semaphore>,
+    pub(crate) watchers: Bound,
+    /// The longest message, and what there is for the messages that are on their way.
+    pub(crate) inbox: Inbox,
+}
+
+/// The numbers of a gate. Of connections, calls and watchers all together, and those of one user.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) connections: [usize; 2],
+    pub(crate) calls: [usize; 2],
+    pub(crate) places: usize,
+    pub(crate) parked: usize,
+    pub(crate) watchers: [usize; 2],
+    /// Bytes of a message.
+    pub(crate) message: usize,
 }
 
 /// One of the places for calls that are done at a time. Whoever works for the call has it, too: a clone is the same place, which all of them
@@ -55,10 +71,17 @@ impl Place {
 }
 
 impl Gate {
-    pub(crate) fn of([connections, calls, places, parked, watchers]: [usize; 5]) -> Self {
-        let [connections, calls, places, parked, watchers] =
-            [connections, calls, places, parked, watchers].map(|most| Arc::new(Semaphore::new(most)));
-        Self { connections, calls, places, parked, watchers }
+    pub(crate) fn of(limits: Limits) -> Self {
+        let bound = |[all, most]: [usize; 2]| Bound::of(all, most);
+        let semaphore = |most| Arc::new(Semaphore::new(most));
+        Self {
+            connections: bound(limits.connections),
+            calls: bound(limits.calls),
+            places: semaphore(limits.places),
+            parked: semaphore(limits.parked),
+            watchers: bound(limits.watchers),
+            inbox: Inbox::of(limits.message),
+        }
     }
 
     /// Waits for a place; none once nobody is let in any more.
@@ -106,7 +129,8 @@ mod tests {
     use super::*;
 
     fn gate() -> Gate {
-        Gate::of([1, 9, 1, 1, 1])
+        let (connections, calls, watchers) = ([1, 1], [9, 9], [1, 1]);
+        Gate::of(Limits { connections, calls, places: 1, parked: 1, watchers, message: 1 })
     }
 
     #[tokio::test]

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use shunt::call::{Verb, Version, check_identifier};
+use shunt::call::{Verb, Version, check_identifier, check_interface};
 use shunt::config::Config;
 use shunt::{Reply, Setting};
 use tonic::{Request, Status};
 
-use crate::asked::{Envelope, Shared};
-use crate::failure::Failure;
+use crate::asked::{Envelope, LONGEST_NAME, Shared};
+use crate::failure::{Failure, logged};
 use crate::locks::Held;
 use crate::plugin;
 use crate::proto::v1::invoke_response::Outcome;
@@ -57,8 +57,9 @@ pub(crate) async fn invoke(
         if !is_done {
             shunt_trace::has_failed(&span, "the plugin has failed");
         }
-        let (container, ifname) = (request.container_id, request.ifname);
-        tracing::debug!(verb = verb.name(), network, container, ifname, is_done, "a plugin was called");
+        let (network, container, ifname) =
+            (logged(&network), logged(&request.container_id), logged(&request.ifname));
+        tracing::debug!(verb = verb.name(), %network, %container, %ifname, is_done, "a plugin was called");
         done
     };
     // Whoever comes after it waits until it is over.
@@ -81,10 +82,10 @@ async fn hold(
     (network, request): (&str, &InvokeRequest),
 ) -> Result<Held, Failure> {
     let InvokeRequest { container_id, ifname, .. } = request;
-    let is_name = |name: &str| check_identifier("name", name).is_ok();
+    let is_name = |name: &str| check_identifier("name", name).is_ok() && name.len() <= LONGEST_NAME;
     match verb {
         Verb::Add | Verb::Del | Verb::Check | Verb::Finalize
-            if is_name(network) && is_name(container_id) && !ifname.contains('/') =>
+            if is_name(network) && is_name(container_id) && check_interface(ifname).is_ok() =>
         {
             envelope.wait(shared.locks.attachment(network, container_id, ifname)).await
         }

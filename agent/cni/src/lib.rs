@@ -8,9 +8,12 @@
 
 #![forbid(unsafe_code)]
 
+mod add;
+mod answer;
 mod arriving;
 mod asked;
 mod cache;
+mod call_log;
 mod caller;
 mod calls;
 mod chain;
@@ -21,15 +24,18 @@ mod event_log;
 mod failure;
 mod files;
 mod gate;
+mod inbox;
 mod invoke;
 mod list;
 mod locks;
+mod netns_id;
 mod networks;
 mod plugin;
 pub mod proto;
 mod server;
 mod services;
 mod settings;
+mod shares;
 mod subject;
 mod trace;
 pub mod understood;

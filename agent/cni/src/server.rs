@@ -17,25 +17,42 @@ use crate::asked::Shared;
 use crate::cache::Cache;
 use crate::caller::Caller;
 use crate::event_log::EventLog;
-use crate::gate::Gate;
+use crate::gate::{Gate, Limits};
+use crate::inbox::UNASKED;
 use crate::locks::Locks;
 use crate::networks::Networks;
-use crate::services::{DescriptorError, Services};
+use crate::services::{DescriptorError, MAX_MESSAGE, Services};
 use crate::settings::Settings;
 
-/// Calls on one connection, of root and of a member of the group; and bytes of them that may wait unread.
+/// Calls on one connection, of root and of a member of the group.
 const MAX_STREAMS: u32 = 1024;
 const MAX_STREAMS_OF_MEMBERS: u32 = 64;
-const CONNECTION_WINDOW: u32 = 256 << 10;
-const STREAM_WINDOW: u32 = 64 << 10;
+
 const MAX_HEADER: u32 = 32 << 10;
 
 /// How often it is seen whether anybody is there, and how long that may take to answer.
 const ALIVE: Duration = Duration::from_secs(60);
 const SILENT: Duration = Duration::from_secs(20);
 
-/// Places of root and of the group's members.
-const PLACES: [usize; 2] = [32, 4];
+/// Root is one user.
+const OF_ROOT: Limits = Limits {
+    connections: [512, 512],
+    calls: [2048, 2048],
+    places: 32,
+    parked: 256,
+    watchers: [64, 64],
+    message: MAX_MESSAGE,
+};
+
+/// Of the group's members. No user has more than half; their messages are names.
+const OF_MEMBERS: Limits = Limits {
+    connections: [16, 8],
+    calls: [64, 32],
+    places: 4,
+    parked: 16,
+    watchers: [16, 8],
+    message: UNASKED as usize,
+};
 
 /// The service, for connections that somebody else accepts. All are ended when this is dropped.
 #[derive(Debug)]
@@ -60,6 +77,7 @@ impl Server {
         let events = Arc::new(EventLog::new());
         let shared = Shared {
             cache: Cache::in_directory(&settings.cache_dir),
+            begun: Cache::of_begun(&settings.cache_dir),
             networks: Networks::in_directory(&settings.networks_dir),
             locks: Locks::default(),
             events: Arc::clone(&events),
@@ -68,8 +86,8 @@ impl Server {
         Ok(Self {
             events,
             services: Services::new(shared).await?,
-            root: Gate::of([512, 2048, PLACES[0], 256, 64]),
-            members: Gate::of([16, 64, PLACES[1], 16, 16]),
+            root: Gate::of(OF_ROOT),
+            members: Gate::of(OF_MEMBERS),
             has_group,
             connections: JoinSet::new(),
             leaving: watch::channel(false).0,
@@ -90,19 +108,20 @@ impl Server {
     pub fn welcome(&mut self, stream: UnixStream) {
         while self.connections.try_join_next().is_some() {}
         let Ok(credentials) = stream.peer_cred() else { return };
-        let may_change = credentials.uid() == 0;
+        let user = credentials.uid();
+        let process = credentials.pid().and_then(|id| u32::try_from(id).ok());
+        self.admit(stream, Caller { user, process, may_change: user == 0 });
+    }
+
+    fn admit(&mut self, stream: UnixStream, caller: Caller) {
+        let Caller { user, may_change, .. } = caller;
         if !may_change && !self.has_group {
-            return tracing::debug!(user = credentials.uid(), "a client of the CNI service was refused");
+            return tracing::debug!(user, "a client of the CNI service was refused");
         }
         let gate = if may_change { &self.root } else { &self.members };
-        let Ok(place) = Arc::clone(&gate.connections).try_acquire_owned() else {
-            return tracing::debug!(
-                user = credentials.uid(),
-                "a connection to the CNI service was one too many"
-            );
+        let Some(place) = gate.connections.take(user) else {
+            return tracing::debug!(user, "a connection to the CNI service was one too many");
         };
-        let process = credentials.pid().and_then(|id| u32::try_from(id).ok());
-        let caller = Caller { process, may_change };
         let (services, gate, leaving) = (self.services.clone(), gate.clone(), self.leaving.subscribe());
         self.connections.spawn(async move {
             converse(stream, services, (gate, caller), leaving).await;
@@ -119,8 +138,8 @@ impl Server {
         let _late = timeout(patience / 2, answered).await;
         self.connections.shutdown().await;
         let idle = async {
-            for (gate, most) in [&self.root, &self.members].into_iter().zip(PLACES) {
-                let all = u32::try_from(most).unwrap_or_default();
+            for (gate, limits) in [(&self.root, OF_ROOT), (&self.members, OF_MEMBERS)] {
+                let all = u32::try_from(limits.places).unwrap_or_default();
                 let _idle = gate.places.acquire_many(all).await;
             }
         };
@@ -145,8 +164,9 @@ async fn converse(
     protocol
         .timer(TokioTimer::new())
         .max_concurrent_streams(streams)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(UNASKED)
+        // So no number of streams that wait unread keeps the others of the connection from theirs.
+        .initial_connection_window_size(streams * UNASKED)
         .max_header_list_size(MAX_HEADER)
         .keep_alive_interval(ALIVE)
         .keep_alive_timeout(SILENT);
@@ -167,3 +187,7 @@ async fn converse(
 async fn begins(leaving: &mut watch::Receiver<bool>) {
     let _or_gone = leaving.wait_for(|leaving| *leaving).await;
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

@@ -1,9 +1,10 @@
-//! Which service a call is for: by the first part of its path, `/PACKAGE.SERVICE/METHOD`; its place, and its deadline.
+//! Which service a call is for: by the first part of its path, `/PACKAGE.SERVICE/METHOD`; its message, its place, and its deadline.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tokio::time::timeout;
@@ -15,6 +16,7 @@ use tonic_health::server::health_reporter;
 use tonic_reflection::server::{Builder, Error};
 
 use crate::DESCRIPTORS;
+use crate::answer::until_read;
 use crate::asked::Shared;
 use crate::caller::{Caller, Watchers};
 use crate::calls::Calls;
@@ -22,11 +24,12 @@ use crate::deadline;
 use crate::draft::Draft;
 use crate::failure::{Failure, codes};
 use crate::gate::Gate;
+use crate::inbox::Message;
 use crate::proto::draft::cni_server::CniServer;
 use crate::proto::v1::cni_service_server::CniServiceServer;
 
 /// Bytes of a call's message. A GC list of ten thousand attachments has 800,000.
-const MAX_MESSAGE: usize = 1 << 20;
+pub(crate) const MAX_MESSAGE: usize = 1 << 20;
 
 /// Bytes of a question to the health and the reflection services, which name a service or a symbol.
 const MAX_QUESTION: usize = 4 << 10;
@@ -94,28 +97,35 @@ impl Services {
         }
     }
 
-    /// Waits for a place before the message is read.
+    /// Reads the message, waits for a place, and keeps the call until its answer is read.
     async fn call_in_turn(
         &mut self,
-        mut request: Request<Incoming>,
+        request: Request<Incoming>,
         gate: Gate,
         caller: Caller,
     ) -> Result<Response<Body>, Infallible> {
-        let (Ok(_call), Some(place)) = (gate.calls.try_acquire(), gate.enter().await) else {
-            let full = Failure::new(codes::TRY_AGAIN, "too many calls, try again");
-            return Ok(full.to_status().into_http());
+        let full = || Ok(Failure::new(codes::TRY_AGAIN, "too many calls, try again").to_status().into_http());
+        let Some(call) = gate.calls.take(caller.user) else { return full() };
+        let (mut head, body) = request.into_parts();
+        let Message { bytes, room } = match gate.inbox.read(body).await {
+            Ok(message) => message,
+            Err(refused) => return Ok(refused.into_http()),
         };
-        request.extensions_mut().insert(Watchers(Arc::clone(&gate.watchers)));
-        request.extensions_mut().insert(caller);
-        request.extensions_mut().insert(place);
-        match service_of(&request) {
-            Some(<CniServer<Draft> as NamedService>::NAME) => self.draft.call(request).await,
-            _ => self.calls.call(request).await,
-        }
+        let Some(place) = gate.enter().await else { return full() };
+        drop(room);
+        head.extensions.insert(Watchers(gate.watchers));
+        head.extensions.insert(caller);
+        head.extensions.insert(place);
+        let request = Request::from_parts(head, Full::new(bytes));
+        let response = match service_of(&request) {
+            Some(<CniServer<Draft> as NamedService>::NAME) => self.draft.call(request).await?,
+            _ => self.calls.call(request).await?,
+        };
+        Ok(until_read(response, call).await)
     }
 }
 
-fn service_of(request: &Request<Incoming>) -> Option<&str> {
+fn service_of<B>(request: &Request<B>) -> Option<&str> {
     request.uri().path().split('/').nth(1)
 }
 

@@ -26,7 +26,7 @@ impl Settings {
     /// The path of a namespace, without links and dots in its directory. `None` if that is gone, as it may be at Delete.
     ///
     /// # Errors
-    /// Code 8: it is in none of the allowed directories.
+    /// Code 8: it is in none of the allowed directories, or it is a link itself, which may lead out of them.
     pub(crate) fn namespace(&self, path: &str) -> Result<Option<PathBuf>, Failure> {
         let path = Path::new(path);
         let refused = || {
@@ -40,11 +40,15 @@ impl Settings {
         }
         let Ok(folder) = folder.canonicalize() else { return Ok(None) };
         let allowed = self.netns_dirs.iter().filter_map(|folder| folder.canonicalize().ok());
-        if allowed.into_iter().any(|allowed| folder.starts_with(allowed)) {
-            Ok(Some(folder.join(name)))
-        } else {
-            Err(refused())
+        if !allowed.into_iter().any(|allowed| folder.starts_with(allowed)) {
+            return Err(refused());
         }
+        let found = folder.join(name);
+        if found.is_symlink() {
+            let why = format!("{} is a symbolic link: name the namespace's own file", path.display());
+            return Err(Failure::new(codes::INVALID_NETNS, why));
+        }
+        Ok(Some(found))
     }
 }
 
@@ -64,6 +68,7 @@ mod tests {
         }
         symlink(root.join("other"), root.join("netns/out")).unwrap();
         symlink(root.join("netns"), root.join("linked")).unwrap();
+        symlink(root.join("other/a"), root.join("netns/link")).unwrap();
         let settings = Settings {
             agent_socket: PathBuf::new(),
             cni_path: Vec::new(),
@@ -76,7 +81,8 @@ mod tests {
         assert_eq!(of("netns/a").unwrap(), Some(root.join("netns/a")));
         assert_eq!(of("linked/pods/a").unwrap(), Some(root.join("netns/pods/a")));
         assert_eq!(of("netns/gone/a").unwrap(), None);
-        for outside in ["other/a", "netns/../other/a", "netns/out/a", "netns/.."] {
+        for outside in ["other/a", "netns/../other/a", "netns/out/a", "netns/..", "netns/link", "linked/link"]
+        {
             assert_eq!(of(outside).unwrap_err().code, codes::INVALID_NETNS, "{outside}");
         }
         for odd in ["", "/", "netns/a", "."] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use shunt::call::{check_identifier, check_interface};
+use shunt::call::{check_identifier, check_interface, check_length};
 
 use crate::failure::{Failure, codes};
 use crate::proto::v1;
@@ -46,6 +46,15 @@ impl Subject {
             })?,
         };
         Ok(Self { container, ifname, netns, args: args.into_iter().collect(), capability_args })
+    }
+
+    /// Whether there can be such an attachment; of none that cannot be is anything to be deleted.
+    ///
+    /// # Errors
+    /// Code 4.
+    pub(crate) fn check_length(&self) -> Result<(), Failure> {
+        check_length("container_id", &self.container)
+            .map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))
     }
 
     /// The value of `CNI_ARGS`.

@@ -19,13 +19,17 @@ impl Trace {
     /// The variables of plugins.
     pub(crate) const NAMES: [&str; 3] = ["TRACEPARENT", "TRACESTATE", "BAGGAGE"];
 
-    /// Those of a call. A value that is no text, or too long, is passed over.
+    /// Those of a call. A value that is no text, or too long, is passed over; a `traceparent` that is none as well, and `tracestate` with it (W3C Trace
+    /// Context: where the parent cannot be parsed the state is not looked at).
     pub(crate) fn of(metadata: &MetadataMap) -> Self {
         let of = |name| {
             let value = metadata.get(name)?.to_str().ok()?;
             (value.len() <= LONGEST).then(|| value.to_owned())
         };
-        Self(["traceparent", "tracestate", "baggage"].map(of))
+        let [parent, state, baggage] = ["traceparent", "tracestate", "baggage"].map(of);
+        let parent = parent.filter(|parent| parent.parse::<TraceParent>().is_ok());
+        let state = state.filter(|_| parent.is_some());
+        Self([parent, state, baggage])
     }
 
     /// What is done of it.
@@ -67,5 +71,17 @@ mod tests {
         assert_eq!(variables, ["TRACEPARENT"]);
         metadata.insert("traceparent", format!("00-{}-1-01", "a".repeat(8000)).parse().unwrap());
         assert_eq!(Trace::of(&metadata).parent(), None);
+    }
+
+    #[test]
+    fn a_parent_that_is_none_is_not_passed_on_nor_is_its_state() {
+        for parent in [Some("00-0-0-01"), Some("x; rm"), None] {
+            let mut metadata = MetadataMap::new();
+            metadata.insert("tracestate", "vendor=1".parse().unwrap());
+            metadata.insert("baggage", "a=b".parse().unwrap());
+            parent.map(|parent| metadata.insert("traceparent", parent.parse().unwrap()));
+            let variables: Vec<_> = Trace::of(&metadata).variables().map(|(name, _)| name).collect();
+            assert_eq!(variables, ["BAGGAGE"], "{parent:?}");
+        }
     }
 }

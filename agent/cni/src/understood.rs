@@ -11,7 +11,7 @@ use crate::proto::v1;
 use crate::subject::Subject;
 
 /// A caller that may everything, so that all of a message is read.
-const ROOT: Caller = Caller { process: None, may_change: true };
+const ROOT: Caller = Caller { user: 0, process: None, may_change: true };
 
 /// Messages that have something to be read, by their methods. The others are empty, or a name.
 #[derive(Clone, Copy, Debug)]

@@ -55,3 +55,22 @@ fn broken_details_are_said_to_be_so() {
     let status = Status::with_details(Code::Internal, "", any.into());
     assert!(matches!(Failure::of_status(&status), Err(DetailError::Error(_))));
 }
+
+/// Clients limit what they accept of metadata, many to 8 KiB for all of it.
+#[test]
+fn however_long_the_texts_are_the_trailers_are_short_and_have_the_code() {
+    for text in ["x", "ä", "語", "%"] {
+        let long = Failure { code: 7, msg: text.repeat(20_000), details: text.repeat(20_000) };
+        let status = long.to_status();
+        let mut trailers = http::HeaderMap::new();
+        status.add_header(&mut trailers).unwrap();
+        let bytes: usize = trailers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum();
+        assert!(bytes < 4096, "{bytes} bytes of {text}");
+        let read = Failure::of_status(&status).unwrap().unwrap();
+        assert_eq!(read.code, 7);
+        assert!(read.msg.starts_with(text) && read.msg.len() <= 1024, "{}", read.msg);
+        for cut in [status.message(), &read.msg, &read.details] {
+            assert!(cut.ends_with(&format!("… (cut: {} bytes)", long.msg.len())), "{cut}");
+        }
+    }
+}

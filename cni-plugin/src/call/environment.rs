@@ -8,7 +8,7 @@ use shunt_agent_api::Pod;
 
 use super::arguments::{Arguments, ArgumentsError};
 use super::caller;
-use super::names::{NameError, check_identifier, check_interface};
+use super::names::{NameError, check_identifier, check_interface, check_length};
 use super::variables::Variables;
 use super::verb::{UnknownVerb, Verb};
 use crate::setting::Setting;
@@ -91,6 +91,9 @@ impl Call {
             if !call.container.is_empty() {
                 check_identifier("container id", &call.container)?;
             }
+            if verb == Verb::Add {
+                check_length("container id", &call.container)?;
+            }
             if !call.ifname.is_empty() {
                 check_interface(&call.ifname)?;
             }
@@ -121,5 +124,32 @@ impl Call {
     /// Who the runtime is; empty where nobody knows.
     pub(crate) fn runtime(&self) -> String {
         self.setting.runtime.clone().unwrap_or_else(|| caller::name(self.setting.caller))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_no_attachment_can_have_is_refused_at_add_and_no_fault_of_del_s() {
+        let read = |verb: &str, length: usize| {
+            let id = "c".repeat(length);
+            Call::read(|name| {
+                let value = match name {
+                    "CNI_COMMAND" => verb,
+                    "CNI_CONTAINERID" => &id,
+                    "CNI_IFNAME" => "eth0",
+                    "CNI_NETNS" => "/run/netns/x",
+                    "CNI_PATH" => "/opt/cni/bin",
+                    _ => return None,
+                };
+                Some(value.into())
+            })
+        };
+        read("ADD", 200).unwrap();
+        let refused = read("ADD", 201).unwrap_err();
+        assert!(matches!(refused, CallError::Name(NameError::Length { .. })), "{refused}");
+        read("DEL", 201).unwrap();
     }
 }

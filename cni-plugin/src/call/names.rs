@@ -13,6 +13,14 @@ pub enum NameError {
         /// The name.
         name: String,
     },
+    /// Container ids and network names: the agent has no longer ones, and they are parts of files' names.
+    #[error("{what} has {length} bytes, more than {MAX_IDENTIFIER}")]
+    Length {
+        /// What is named.
+        what: &'static str,
+        /// Its bytes.
+        length: usize,
+    },
     /// The kernel's rules for interfaces (`dev_valid_name`), and the specification's.
     #[error("interface name `{name}` {why}")]
     Interface {
@@ -25,6 +33,18 @@ pub enum NameError {
 
 /// `IFNAMSIZ` without the terminating zero.
 pub const MAX_INTERFACE_NAME: usize = 15;
+
+/// Bytes of a container id, and of a network's name.
+pub const MAX_IDENTIFIER: usize = 200;
+
+/// Checks that an attachment of this container id, or of a network of this name, can be made; `what` says which, for the error. Not for DEL: of a longer one there
+/// is no attachment, and nothing to be refused.
+///
+/// # Errors
+/// [`NameError::Length`].
+pub fn check_length(what: &'static str, name: &str) -> Result<(), NameError> {
+    if name.len() <= MAX_IDENTIFIER { Ok(()) } else { Err(NameError::Length { what, length: name.len() }) }
+}
 
 /// Checks a container id or a network name; `what` says which, for the error.
 ///
@@ -68,6 +88,13 @@ mod tests {
         for name in ["", "-a", ".a", "_a", "a/b", "a b", "ä", "a\n", "a;b"] {
             assert!(check_identifier("network", name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn identifiers_have_at_most_two_hundred_bytes() {
+        assert_eq!(check_length("container id", &"c".repeat(200)), Ok(()));
+        let refused = check_length("container id", &"c".repeat(201)).unwrap_err().to_string();
+        assert_eq!(refused, "container id has 201 bytes, more than 200");
     }
 
     #[test]

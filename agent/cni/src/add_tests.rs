@@ -1,0 +1,190 @@
+//! ADD with a plugin of another project, which writes down what it is asked.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::cache::Cache;
+use crate::list::NetworkList;
+use crate::settings::Settings;
+use crate::trace::Trace;
+
+/// Fails at the verbs that its file `fails` names, with code 106.
+const PLUGIN: &str = r#"#!/bin/sh
+cat > /dev/null
+echo "$CNI_COMMAND" >> "$0.calls"
+if grep -qsx "$CNI_COMMAND" "$0.fails"; then
+  echo '{"cniVersion": "1.1.0", "code": 106, "msg": "refused at '$CNI_COMMAND'"}'
+  exit 1
+fi
+[ "$CNI_COMMAND" != ADD ] || echo '{"cniVersion": "1.1.0", "dns": {}}'
+"#;
+
+struct World {
+    folder: TempDir,
+    settings: Settings,
+    cache: Cache,
+    begun: Cache,
+    subject: Subject,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join("fake"), PLUGIN).unwrap();
+        fs::set_permissions(root.join("fake"), Permissions::from_mode(0o755)).unwrap();
+        fs::write(root.join("netns"), "").unwrap();
+        let settings = Settings {
+            agent_socket: PathBuf::new(),
+            cni_path: vec![root.clone()],
+            cache_dir: root.clone(),
+            networks_dir: PathBuf::new(),
+            netns_dirs: vec![root.clone()],
+            program_limit: Duration::from_secs(60),
+        };
+        let netns = root.join("netns").to_str().unwrap().to_owned();
+        let subject =
+            Subject { container: "c".to_owned(), ifname: "eth0".to_owned(), netns, ..Subject::default() };
+        let (cache, begun) = (Cache::in_directory(&root), Cache::of_begun(&root));
+        Self { folder, settings, cache, begun, subject }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn with<T>(&self, list: &NetworkList, work: impl FnOnce(&Chain<'_>) -> T) -> T {
+        let trace = Trace::default();
+        let at =
+            Surroundings { settings: &self.settings, subject: &self.subject, trace: &trace, caller: None };
+        work(&Chain { list, cache: &self.cache, begun: &self.begun, at })
+    }
+
+    fn add(&self, list: &NetworkList) -> Result<Added, Failure> {
+        self.with(list, |chain| chain.add())
+    }
+
+    fn fail_at(&self, verbs: &str) {
+        fs::write(self.path().join("fake.fails"), verbs).unwrap();
+    }
+
+    /// What the plugin has been asked since the last time.
+    fn calls(&self) -> Vec<String> {
+        let path = self.path().join("fake.calls");
+        let calls = fs::read_to_string(&path).unwrap_or_default();
+        let _none = fs::remove_file(path);
+        calls.lines().map(str::to_owned).collect()
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun.read("net", &self.subject).is_some()
+    }
+}
+
+fn list(version: &str, more: &Value) -> NetworkList {
+    let mut list = json!({ "cniVersion": version, "name": "net", "plugins": [{ "type": "fake" }] });
+    list.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    NetworkList::read(list.to_string().as_bytes()).unwrap()
+}
+
+#[test]
+fn an_attachment_that_check_finds_broken_is_not_the_repeated_add_s_to_delete() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    assert!(world.add(&list).unwrap().is_new);
+    world.fail_at("CHECK");
+    assert!(!world.add(&list).unwrap().is_new);
+    assert_eq!(world.calls(), ["ADD", "CHECK", "ADD"]);
+}
+
+#[test]
+fn where_check_cannot_be_asked_the_same_request_has_the_same_answer() {
+    for list in [list("0.3.1", &Value::Null), list("1.1.0", &json!({ "disableCheck": true }))] {
+        let world = World::new();
+        let first = world.add(&list).unwrap();
+        world.fail_at("ADD\nCHECK");
+        let again = world.add(&list).unwrap();
+        assert_eq!((again.result, again.is_new), (first.result, false));
+        assert_eq!(world.calls(), ["ADD"]);
+        // A container that was started anew has nothing of it.
+        fs::write(world.path().join("new"), "").unwrap();
+        fs::rename(world.path().join("new"), world.path().join("netns")).unwrap();
+        world.add(&list).unwrap_err();
+        assert_eq!(world.calls(), ["ADD"]);
+    }
+}
+
+#[test]
+fn who_is_refused_because_check_fails_is_told_what_it_says() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    world.add(&list).unwrap();
+    world.fail_at("ADD\nCHECK");
+    let refused = world.add(&list).unwrap_err();
+    assert_eq!((refused.code, refused.msg.as_str()), (codes::EXISTS, "refused at ADD"));
+    assert!(refused.details.contains("code 106: refused at CHECK"), "{refused:?}");
+}
+
+#[test]
+fn what_a_killed_process_has_begun_is_deleted_before_the_next_add() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    world.begun.write(&Cached::of(&list, &world.subject, Value::Null)).unwrap();
+    assert!(world.add(&list).unwrap().is_new);
+    assert_eq!(world.calls(), ["DEL", "ADD"]);
+    assert!(!world.has_begun());
+    assert!(!world.add(&list).unwrap().is_new);
+}
+
+#[test]
+fn what_a_killed_process_has_begun_is_deleted_by_delete_and_gc() {
+    let (world, list) = (World::new(), list("1.0.0", &Value::Null));
+    let begin = || world.begun.write(&Cached::of(&list, &world.subject, Value::Null)).unwrap();
+    begin();
+    world.with(&list, |chain| chain.delete()).unwrap();
+    assert!(!world.has_begun());
+    begin();
+    world.with(&list, |chain| chain.collect(&[])).unwrap();
+    assert!(!world.has_begun());
+    assert_eq!(world.calls(), ["DEL", "DEL"]);
+}
+
+#[test]
+fn an_add_that_fails_has_begun_nothing_unless_it_cannot_be_undone() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    world.fail_at("ADD");
+    world.add(&list).unwrap_err();
+    assert!(!world.has_begun());
+    world.fail_at("ADD\nDEL");
+    world.add(&list).unwrap_err();
+    assert!(world.has_begun());
+    assert_eq!(world.calls(), ["ADD", "DEL", "ADD", "DEL"]);
+    world.fail_at("");
+    world.add(&list).unwrap();
+    assert_eq!(world.calls(), ["DEL", "ADD"]);
+}
+
+#[test]
+fn names_of_which_there_can_be_no_result_begin_nothing() {
+    let (mut world, list) = (World::new(), list("1.1.0", &Value::Null));
+    let other = NetworkList { name: "net-c".to_owned(), ..list.clone() };
+    let subject = Subject { container: "d".to_owned(), ..world.subject.clone() };
+    world.cache.write(&Cached::of(&other, &subject, Value::Null)).unwrap();
+    world.subject.container = "c-d".to_owned();
+    assert_eq!(world.add(&list).unwrap_err().code, codes::EXISTS);
+    world.subject.container = "c".repeat(250);
+    assert_eq!(world.add(&list).unwrap_err().code, codes::ENVIRONMENT);
+    assert!(world.calls().is_empty());
+    world.with(&list, |chain| chain.delete()).unwrap();
+}
+
+#[test]
+fn check_of_an_attachment_that_is_not_known_says_so() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    let refused = world.with(&list, |chain| chain.check()).unwrap_err();
+    assert_eq!(refused.code, codes::UNKNOWN_CONTAINER);
+    assert!(world.calls().is_empty());
+}
