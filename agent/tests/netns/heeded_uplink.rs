@@ -1,7 +1,7 @@
 //! Others' rules are heeded for what a bridge's uplink brings and takes away, too, and what they let through takes the fast path.
 
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shunt_lab::{Conversation, Echo, Namespace, Protocol, patience};
 
@@ -105,17 +105,26 @@ fn rules_at_the_hooks_of_an_uplink_are_heeded() {
             ),
         );
         until_heeded(&stage, "one");
-        let is_kept = stage.node.agent().status().unwrap().filters.unwrap().kept.is_some();
-        assert_eq!(is_kept, rule.contains("length"), "{hook} {rule}");
-        until_size(&mut talk, if is_kept { 100 } else { 10 });
+        let judges_each = rule.contains("length");
+        until_kept(&stage, judges_each);
+        until_size(&mut talk, if judges_each { 100 } else { 10 });
         nft(&stage, "delete table netdev engine");
         until(&mut talk, true, NOTICED);
     }
 }
 
+/// Waits until a rule keeps flows with the kernel, or none does.
+fn until_kept(stage: &Stage, wanted: bool) {
+    let begun = Instant::now();
+    while stage.node.agent().status().unwrap().filters.unwrap().kept.is_some() != wanted {
+        assert!(begun.elapsed() < patience(NOTICED), "{}", stage.node.agent().log_tail());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Waits until datagrams of this size do not pass.
 fn until_size(talk: &mut Conversation, size: usize) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while talk.chat(1, size).is_ok() {
         assert!(begun.elapsed() < patience(NOTICED), "datagrams of {size} bytes pass");
     }

@@ -1,5 +1,7 @@
 //! What the rules of a chain do, expression by expression, and the elements of the sets that they look up.
 
+use std::collections::BTreeSet;
+
 use netlink_packet_core::NLM_F_DUMP;
 use nix::libc;
 
@@ -28,9 +30,12 @@ const NFTA_SET_ELEM_KEY: u16 = 1;
 const NFTA_SET_ELEM_DATA: u16 = 2;
 const NFTA_SET_ELEM_FLAGS: u16 = 3;
 const NFTA_SET_ELEM_TIMEOUT: u16 = 4;
+const NFTA_SET_ELEM_EXPIRATION: u16 = 5;
 const NFTA_SET_ELEM_EXPR: u16 = 7;
 const NFTA_SET_ELEM_KEY_END: u16 = 10;
 const NFTA_SET_ELEM_EXPRESSIONS: u16 = 11;
+
+const NFTA_DYNSET_SET_NAME: u16 = 1;
 
 const NFTA_SET_TABLE: u16 = 1;
 const NFTA_SET_NAME: u16 = 2;
@@ -127,7 +132,8 @@ pub struct Element {
 /// A set, without its elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
-    /// Whether packets write its elements, which no generation tells of (`NFT_SET_EVAL`).
+    /// Whether packets write its elements, which no generation tells of: as it says itself (`NFT_SET_EVAL`), for rules may without
+    /// ([`sets_written_in`]).
     pub is_written_by_packets: bool,
     /// The kinds of expressions that each of its elements has.
     pub expressions: Vec<String>,
@@ -157,7 +163,10 @@ impl Reply for Elements {
             let value = |kind| find(one.value(), kind).and_then(|key| find(key, NFTA_DATA_VALUE));
             let flags = find(one.value(), NFTA_SET_ELEM_FLAGS).and_then(number).unwrap_or_default();
             let verdict = find(one.value(), NFTA_SET_ELEM_DATA).and_then(Verdict::read);
-            let expires = find(one.value(), NFTA_SET_ELEM_TIMEOUT).is_some();
+            // The kernel tells a timeout only where it is not the set's, and zero of what stays in a set with one.
+            let has_timeout =
+                find(one.value(), NFTA_SET_ELEM_TIMEOUT).is_some_and(|it| it.iter().any(|byte| *byte != 0));
+            let expires = has_timeout || find(one.value(), NFTA_SET_ELEM_EXPIRATION).is_some();
             Element {
                 key: value(NFTA_SET_ELEM_KEY).unwrap_or_default().to_vec(),
                 last: value(NFTA_SET_ELEM_KEY_END).map(<[u8]>::to_vec),
@@ -177,8 +186,19 @@ impl Reply for Elements {
 /// Netlink's.
 pub fn rules_of_chain(table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression>>, NetlinkError> {
     let names = [(NFTA_RULE_TABLE, table.name.as_str()), (NFTA_RULE_CHAIN, chain)];
-    let rules = list::<Rule>("list the rules of a chain of nf_tables", GET_RULE, table.family, names)?;
+    let rules = list::<Rule>("list the rules of a chain of nf_tables", GET_RULE, table.family, &names)?;
     Ok(rules.into_iter().map(|Rule(expressions)| expressions).collect())
+}
+
+/// The names of the sets to which rules of a table add elements, or from which they take some, as packets come by.
+///
+/// # Errors
+/// Netlink's.
+pub fn sets_written_in(table: &TableOf) -> Result<BTreeSet<String>, NetlinkError> {
+    let names = [(NFTA_RULE_TABLE, table.name.as_str())];
+    let rules = list::<Rule>("list the rules of a table of nf_tables", GET_RULE, table.family, &names)?;
+    let writing = rules.iter().flat_map(|Rule(rule)| rule).filter(|expression| expression.name == "dynset");
+    Ok(writing.filter_map(|expression| expression.text(NFTA_DYNSET_SET_NAME)).collect())
 }
 
 /// The elements of a set; none where it is gone.
@@ -188,7 +208,7 @@ pub fn rules_of_chain(table: &TableOf, chain: &str) -> Result<Vec<Vec<Expression
 pub fn elements_of(table: &TableOf, set: &str) -> Result<Vec<Element>, NetlinkError> {
     let names = [(NFTA_SET_ELEM_LIST_TABLE, table.name.as_str()), (NFTA_SET_ELEM_LIST_SET, set)];
     let what = "list the elements of a set of nf_tables";
-    let elements = list::<Elements>(what, GET_ELEMENTS, table.family, names)?;
+    let elements = list::<Elements>(what, GET_ELEMENTS, table.family, &names)?;
     Ok(elements.into_iter().flat_map(|Elements(elements)| elements).collect())
 }
 
@@ -227,9 +247,9 @@ fn list<T: Reply>(
     what: &'static str,
     kind: u16,
     family: u8,
-    names: [(u16, &str); 2],
+    names: &[(u16, &str)],
 ) -> Result<Vec<T>, NetlinkError> {
-    let payload = named(family, &names);
+    let payload = named(family, names);
     match Connection::of(libc::NETLINK_NETFILTER)?.list(Request::raw(what, kind, NLM_F_DUMP, payload)) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
         found => found,

@@ -8,7 +8,9 @@ use netlink_packet_core::NLM_F_DUMP;
 use nix::errno::Errno;
 use nix::libc;
 
-pub use self::chain::{Element, Expression, Set, TableOf, Verdict, elements_of, rules_of_chain, set_of};
+pub use self::chain::{
+    Element, Expression, Set, TableOf, Verdict, elements_of, rules_of_chain, set_of, sets_written_in,
+};
 use crate::attribute::{attribute, find, text};
 use crate::connection::Connection;
 use crate::error::NetlinkError;

@@ -21,6 +21,11 @@ pub(super) fn table_names(path: &str) -> String {
     fs::read_to_string(path.replace("/proc/net/", "/proc/thread-self/net/")).unwrap_or_default()
 }
 
+/// Whether legacy iptables has this table in use, of either family.
+pub(super) fn is_old_table_used(table: &str) -> bool {
+    OLD_TABLES.into_iter().any(|path| table_names(path).lines().any(|name| name == table))
+}
+
 /// The first external filter; none if there is none.
 ///
 /// # Errors

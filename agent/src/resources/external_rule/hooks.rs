@@ -3,7 +3,8 @@
 //! A packet to a host port is taken at tc ingress of the interface by which it enters, and leaves by a neighbour's address or into the
 //! container: it meets none of the hooks of IP, nor that of nf_tables' family `netdev` at its way in. A bridged packet meets none of the
 //! bridge's, of its ports', and of IP's where br_netfilter shows them bridged packets. What the node sends to a container skips the
-//! bridge's output. Chains of the type `nat` make translations and are no filters. Of legacy iptables and arptables only the use of a
+//! bridge's output. What comes to a host port is translated by the programs before any chain of the type `nat`.
+//! Of legacy iptables and arptables only the use of a
 //! table is known; legacy ebtables cannot be asked.
 
 use std::collections::BTreeSet;
@@ -32,8 +33,8 @@ const NETDEV_HOOKS: [(u32, &str); 2] = [(0, "ingress"), (1, "egress")];
 /// Where the names of arptables' tables in use are.
 const ARP_TABLES: &str = "/proc/net/arp_tables_names";
 
-/// iptables' table that only translates.
-const NAT: &str = "nat";
+/// The type of chains that only translate, and the name of iptables' table that does.
+pub(super) const NAT: &str = "nat";
 
 /// Whether br_netfilter shows bridged packets to the rules for routed ones, of IPv4, of IPv6 and of ARP.
 const BRIDGED_TOO: [&str; 3] = [
@@ -86,15 +87,7 @@ pub(crate) struct Bypassed {
     pub(crate) from_node: Vec<String>,
 }
 
-/// Who is bypassed now.
-///
-/// # Errors
-/// The kernel cannot list its chains.
-pub(crate) fn bypassed(crossed: &Crossed) -> Result<Bypassed, NetlinkError> {
-    Ok(bypassed_of(&chains()?, crossed))
-}
-
-/// The same, by chains that were listed before ([`chains`]).
+/// Who is bypassed, of those who have these chains ([`chains`]) or tables of legacy iptables.
 pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
     let mut found = Bypassed::default();
     for chain in chains {
@@ -104,7 +97,7 @@ pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
         for table in old_tables(path) {
             let who = format!("iptables' table {table}, by {path}");
             found.bridged.extend(is_shown.then(|| who.clone()));
-            found.host_ports.push(who);
+            found.host_ports.extend((table != NAT).then_some(who));
         }
     }
     let [.., is_arp_shown] = crossed.shown;
@@ -133,17 +126,25 @@ pub(crate) fn met_on_bridges(chains: Vec<BaseChain>, crossed: &Crossed) -> (Vec<
     })
 }
 
-/// The first who has rules for bridged packets of whatever interface.
+/// The first who has rules for bridged packets of whatever interface, but for translations.
 ///
 /// # Errors
-/// The kernel cannot list its chains.
+/// The kernel cannot list its chains, or its bridges.
 pub(crate) fn first_of_bridged() -> Result<Option<String>, NetlinkError> {
-    Ok(bypassed(&Crossed::of_every_bridge()?)?.bridged.into_iter().next())
+    let mut chains = chains()?;
+    chains.retain(|chain| chain.kind != NAT);
+    Ok(bypassed_of(&chains, &Crossed::of_every_bridge()?).bridged.into_iter().next())
 }
 
-/// The tables of legacy xtables that are in use and may drop.
+/// The tables of legacy xtables that are in use.
 fn old_tables(path: &str) -> Vec<String> {
-    table_names(path).lines().filter(|name| *name != NAT).map(str::to_owned).collect()
+    table_names(path).lines().map(str::to_owned).collect()
+}
+
+/// Whether what comes to a chain has been tracked. Elsewhere it may come by before, and has no state then; at an interface it has none.
+pub(super) fn is_behind_tracking(chain: &BaseChain) -> bool {
+    i32::from(chain.family) != libc::NFPROTO_NETDEV
+        && [libc::NF_INET_FORWARD, libc::NF_INET_POST_ROUTING].contains(&(chain.hook as i32))
 }
 
 impl Bypassed {
@@ -155,9 +156,6 @@ impl Bypassed {
 
     fn add(&mut self, chain: &BaseChain, crossed: &Crossed) {
         let [v4_shown, v6_shown, _] = crossed.shown;
-        if chain.kind == NAT {
-            return;
-        }
         let at = |hooks: &[(u32, &str)]| {
             let hook = hooks.iter().find(|(number, _)| *number == chain.hook)?;
             Some(format!("{} ({})", say(chain), hook.1))
@@ -172,7 +170,7 @@ impl Bypassed {
                     _ => v4_shown || v6_shown,
                 };
                 self.bridged.extend(is_shown.then(|| who.clone()));
-                self.host_ports.push(who);
+                self.host_ports.extend((chain.kind != NAT).then_some(who));
             }
             libc::NFPROTO_BRIDGE if chain.hook == libc::NF_INET_LOCAL_OUT as u32 => {
                 self.from_node.push(format!("{} (output)", say(chain)));

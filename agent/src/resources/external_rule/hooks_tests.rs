@@ -28,7 +28,7 @@ fn found_after(commands: &[String], shown: &str) -> Bypassed {
                 bridges: names("br0"),
                 shown: [false; 3],
             };
-            bypassed(&crossed.with_shown().unwrap()).unwrap()
+            bypassed_of(&chains().unwrap(), &crossed.with_shown().unwrap())
         });
         finder.join().unwrap()
     })
@@ -126,13 +126,18 @@ fn rules_at_the_hooks_of_interfaces_are_bypassed_by_what_crosses_them() {
 }
 
 #[test]
-fn translations_and_empty_chains_are_no_filters() {
+fn translations_are_met_by_bridged_packets_and_empty_chains_by_nobody() {
     let nat = [
         "nft add table ip admin",
         "nft 'add chain ip admin nat { type nat hook prerouting priority -100; }'",
     ];
     let rule = "nft add rule ip admin nat dnat to 10.0.0.1";
-    assert_eq!(found_after(&[nat[0], nat[1], rule].map(str::to_owned), "0"), Bypassed::default());
+    let commands = [nat[0], nat[1], rule].map(str::to_owned);
+    assert_eq!(found_after(&commands, "0"), Bypassed::default());
+    if fs::metadata(BRIDGED_TOO[0]).is_ok() {
+        let bridged = vec!["the chain nat of the table admin (prerouting)".to_owned()];
+        assert_eq!(found_after(&commands, "1"), Bypassed { bridged, ..Bypassed::default() });
+    }
     let empty = "nft 'add chain ip admin raw { type filter hook prerouting priority -300; }'";
     assert_eq!(found_after(&[nat[0], empty].map(str::to_owned), "0"), Bypassed::default());
 }
@@ -145,6 +150,10 @@ fn tables_of_legacy_iptables_are_told_by_their_names() {
             let expected = format!("iptables' table {table}, by {path}");
             assert_eq!(found_after(&[command], "0").host_ports, [expected]);
         }
-        assert_eq!(found_after(&[format!("{program} -t nat -L")], "0"), Bypassed::default());
+        let translating = [format!("{program} -t nat -L")];
+        assert_eq!(found_after(&translating, "0"), Bypassed::default());
+        if fs::metadata(BRIDGED_TOO[0]).is_ok() {
+            assert_eq!(found_after(&translating, "1").bridged, [format!("iptables' table nat, by {path}")]);
+        }
     }
 }

@@ -17,18 +17,14 @@ impl Node {
     ) -> Vec<BaseChain> {
         let (met, others) = hooks::met_on_bridges(chains, crossed);
         self.heeding.harms.read(generation, &met.iter().collect::<Vec<_>>());
-        let reach = self.reach(arriving);
-        let harmful = self.heeding.harms.of.iter().filter(|(_, harm)| harm.is_met_in(&reach));
-        harmful.map(|(chain, _)| chain.clone()).chain(others).collect()
+        self.heeding.harms.met_in(&self.reach(arriving)).into_iter().chain(others).collect()
     }
 
     /// Those of these chains that are not known to refuse and change nothing of theirs.
     pub(crate) fn without_harmless(&self, mut chains: Vec<BaseChain>) -> Vec<BaseChain> {
-        let reach = self.reach(None);
-        let is_harmless = |chain: &BaseChain| {
-            let known = self.heeding.harms.of.iter().find(|(known, _)| known == chain);
-            known.is_some_and(|(_, harm)| !harm.is_met_in(&reach))
-        };
+        let met = self.heeding.harms.met_in(&self.reach(None));
+        let is_known = |chain: &BaseChain| self.heeding.harms.of.iter().any(|(known, _)| known == chain);
+        let is_harmless = |chain: &BaseChain| is_known(chain) && !met.contains(chain);
         chains.retain(|chain| !is_harmless(chain));
         chains
     }

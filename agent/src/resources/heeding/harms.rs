@@ -30,9 +30,11 @@ impl Harms {
         self.generation = generation;
     }
 
-    /// Those that are met by packets to these.
+    /// Those that are met by packets to these. Where there are any, these may mark packets for others.
     pub(super) fn met_in(&self, reach: &Reach) -> Vec<BaseChain> {
-        let met = self.of.iter().filter(|(_, harm)| harm.is_met_in(reach));
+        let are_marked = self.are_met_in(reach);
+        let met =
+            self.of.iter().filter(|(_, harm)| harm.is_met_in(reach) || are_marked && harm.is_for_marked());
         met.map(|(chain, _)| chain.clone()).collect()
     }
 

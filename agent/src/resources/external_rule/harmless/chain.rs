@@ -8,19 +8,27 @@ use shunt_netlink::nf_tables::{Element, Expression, TableOf, Verdict};
 
 use super::super::reading::attributes::{
     NFTA_IMMEDIATE_DATA, NFTA_IMMEDIATE_DREG, NFTA_LOOKUP_DREG, NFTA_LOOKUP_SET, NFTA_MATCH_NAME,
+    NFTA_NAT_TYPE,
 };
 use super::super::reading::expression::effect;
-use super::super::reading::ip::ip;
+use super::super::reading::local::is_for_node;
+use super::super::reading::marks;
 use super::super::reading::source::Source;
 use super::super::reading::states::{self, INVALID};
-use super::destination::{Destination, destination, of_elements};
+use super::addresses::Addresses;
+use super::confinement::{Asked, End, asked, of_elements};
 use super::harm::Harm;
+use super::leaving::{Leaving, leaving};
 
 /// Rules and elements that are read at most, of one chain at a hook. One beyond may do anything.
 const MOST: usize = 50_000;
 
 /// The target of iptables that changes what begins a connection.
 const CLAMPS: &str = "TCPMSS";
+
+/// Those that translate the source, and `NFT_NAT_SNAT`.
+const MASQUERADING: [&str; 2] = ["MASQUERADE", "SNAT"];
+const SOURCE: u32 = 0;
 
 /// What has been read of one table.
 pub(super) struct Reader<'a, S> {
@@ -48,7 +56,7 @@ impl<'a, S: Source> Reader<'a, S> {
         self.known.insert(chain.to_owned(), Harm::default());
         let rules = self.source.rules(self.table, chain)?;
         self.read += rules.len();
-        let mut harm = Harm::default();
+        let (mut harm, mut left) = (Harm::default(), Addresses::default());
         for (place, rule) in (1..).zip(&rules) {
             if self.read > MOST {
                 harm.by = Some(format!("the table {} has more rules than are read", self.table.name));
@@ -57,11 +65,22 @@ impl<'a, S: Source> Reader<'a, S> {
                 break;
             }
             let mut done = self.by_rule(rule)?;
+            if !left.is_empty() && self.is_of_ip() {
+                done = done.without(&left);
+            }
             done.by = done.by.map(|by| match by.is_empty() {
                 true => format!("rule {place} of the chain {chain} of the table {}", self.table.name),
                 false => by,
             });
             harm.add(&done);
+            match leaving(rule, self.table.family) {
+                Some(Leaving::Unmarked) => {
+                    harm.add(&Harm::by(String::new()).to_marked());
+                    break;
+                }
+                Some(Leaving::To(asked)) => left.add(&self.lasting(asked)?),
+                None => {}
+            }
         }
         self.known.insert(chain.to_owned(), harm.clone());
         Ok(harm)
@@ -77,16 +96,61 @@ impl<'a, S: Source> Reader<'a, S> {
             }
         }
         if !done.is_any() || self.is_tracked && is_for_invalid(&rule[..first]) {
-            return Ok(Harm::default());
+            return Ok(done.to_marked_at_most());
         }
-        let to = match destination(&rule[..=first], self.table.family) {
-            Some(Destination::Of(to)) => Some(to),
-            Some(Destination::In(set, length)) => {
+        let is_for_marked = |at| marks::asked(&rule[at..first]).is_some_and(|mark| !mark.is_for_unmarked);
+        if (0..first).any(is_for_marked) {
+            return Ok(done.to_marked());
+        }
+        if is_for_node(&rule[..first]) {
+            return Ok(done.to_node());
+        }
+        self.confined(done, &rule[..=first])
+    }
+
+    /// The same, done only to what has the addresses for which the rule asks.
+    fn confined(&mut self, done: Harm, asking: &[Expression]) -> Result<Harm, NetlinkError> {
+        let mut done = done;
+        if let Some(to) = self.addresses(asked(asking, self.table.family, End::Destination))? {
+            done = done.confined_to(&to);
+        }
+        if let Some(from) = self.addresses(asked(asking, self.table.family, End::Source))? {
+            done = done.confined_from(&from);
+        }
+        Ok(done)
+    }
+
+    /// The addresses that are asked for; none where they may be any.
+    fn addresses(&mut self, asked: Option<Asked>) -> Result<Option<Addresses>, NetlinkError> {
+        Ok(match asked {
+            Some(Asked::Of(addresses)) => Some(addresses),
+            Some(Asked::In(set, length)) => {
                 self.elements(&set)?.and_then(|elements| of_elements(&elements, length))
             }
             None => None,
-        };
-        Ok(to.map_or(done, |to| Harm { by: None, to }))
+        })
+    }
+
+    /// Those of them that stay what is asked for, until somebody changes the rules.
+    fn lasting(&mut self, asked: Asked) -> Result<Addresses, NetlinkError> {
+        if let Asked::In(set, length) = &asked {
+            let elements = self.elements(set)?.unwrap_or_default();
+            // A key of zeros may stand for all addresses, or for one.
+            let is_lasting = |element: &Element| {
+                let is_known = element.ends_interval || element.key.iter().any(|byte| *byte != 0);
+                element.key.len() == *length && !element.expires && is_known
+            };
+            if !elements.iter().all(is_lasting) {
+                return Ok(Addresses::default());
+            }
+        }
+        Ok(self.addresses(Some(asked))?.unwrap_or_default())
+    }
+
+    /// Whether all that comes here is of IP.
+    fn is_of_ip(&self) -> bool {
+        let family = i32::from(self.table.family);
+        [libc::NFPROTO_INET, libc::NFPROTO_IPV4, libc::NFPROTO_IPV6].contains(&family)
     }
 
     /// What an expression does behind those that were `asked`.
@@ -107,7 +171,8 @@ impl<'a, S: Source> Reader<'a, S> {
                 Ok(done)
             }
             "target" if expression.text(NFTA_MATCH_NAME).as_deref() == Some(CLAMPS) => Ok(harm()),
-            _ if effect(expression, ip(asked, self.table.family)).acts => Ok(harm()),
+            _ if translates_source(expression) => Ok(Harm::masquerading()),
+            _ if effect(expression, asked, self.table.family).acts => Ok(harm()),
             _ => Ok(Harm::default()),
         }
     }
@@ -135,6 +200,16 @@ impl<'a, S: Source> Reader<'a, S> {
 fn is_for_invalid(asked: &[Expression]) -> bool {
     let states = (0..asked.len()).filter_map(|at| states::asked(&asked[at..]));
     states.into_iter().any(|asked| asked.states & !INVALID == 0)
+}
+
+/// Whether it translates the source alone.
+fn translates_source(expression: &Expression) -> bool {
+    match expression.name.as_str() {
+        "masq" => true,
+        "nat" => expression.number(NFTA_NAT_TYPE) == Some(SOURCE),
+        "target" => expression.text(NFTA_MATCH_NAME).is_some_and(|name| MASQUERADING.contains(&&*name)),
+        _ => false,
+    }
 }
 
 /// The harm of a rule that is being read.

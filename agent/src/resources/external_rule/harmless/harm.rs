@@ -1,5 +1,8 @@
 //! What rules refuse or change.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use super::addresses::Addresses;
 use super::reach::Reach;
 
@@ -10,6 +13,12 @@ pub(crate) struct Harm {
     pub(super) by: Option<String>,
     /// The destinations of those that others meet.
     pub(super) to: Addresses,
+    /// The sources that it translates, by the destinations of what it does so to.
+    masqueraded: BTreeMap<Addresses, Addresses>,
+    /// Whether it does anything to what is sent to the node's own addresses.
+    to_node: bool,
+    /// Whether it does anything to packets that a rule has marked.
+    marked: bool,
 }
 
 impl Harm {
@@ -23,21 +32,93 @@ impl Harm {
         Self::by("what cannot be read".to_owned())
     }
 
+    /// What translates any source.
+    pub(super) fn masquerading() -> Self {
+        Self { masqueraded: [(Addresses::every(), Addresses::every())].into(), ..Self::default() }
+    }
+
     /// Whether packets to any of these meet any of it.
     pub(crate) fn is_met_in(&self, reach: &Reach) -> bool {
-        let is_met_by_known = || reach.addresses.iter().any(|address| self.to.has(*address));
-        let is_met_by_some = || reach.is_open || self.to.has_link_local() || is_met_by_known();
-        self.by.is_some() || !self.to.is_empty() && is_met_by_some()
+        self.by.is_some()
+            || self.is_refused_in(reach)
+            || self.masqueraded.iter().any(|(to, from)| is_masqueraded_in(from, to, reach))
+            || reach.is_anywhere && (self.to_node || self.marked)
+    }
+
+    /// What is for a group or on a link reaches everybody.
+    fn is_refused_in(&self, reach: &Reach) -> bool {
+        !self.to.is_empty() && (reach.is_open || self.to.has_everybodys() || reach.has_any_in(&self.to))
+    }
+
+    /// Whether packets meet any of it that a rule has marked. Those between containers have no mark while nothing else does harm.
+    pub(crate) fn is_for_marked(&self) -> bool {
+        self.marked
+    }
+
+    /// Whether there is anything that packets without a mark meet.
+    pub(super) fn is_any(&self) -> bool {
+        self.by.is_some() || !self.to.is_empty() || !self.masqueraded.is_empty() || self.to_node
     }
 
     /// Adds what another does.
     pub(super) fn add(&mut self, other: &Self) {
         self.by = self.by.take().or_else(|| other.by.clone());
         self.to.add(&other.to);
+        for (to, from) in &other.masqueraded {
+            self.masqueraded.entry(to.clone()).or_default().add(from);
+        }
+        self.to_node |= other.to_node;
+        self.marked |= other.marked;
     }
 
-    /// Whether there is anything.
-    pub(super) fn is_any(&self) -> bool {
-        self.by.is_some() || !self.to.is_empty()
+    /// The same, done to marked packets only.
+    pub(super) fn to_marked(self) -> Self {
+        Self { marked: self.marked || self.is_any(), ..Self::default() }
+    }
+
+    /// What of it is done to marked packets.
+    pub(super) fn to_marked_at_most(self) -> Self {
+        Self { marked: self.marked, ..Self::default() }
+    }
+
+    /// The same, done to what is sent to the node's own addresses only.
+    pub(super) fn to_node(self) -> Self {
+        Self { to_node: self.is_any(), marked: self.marked, ..Self::default() }
+    }
+
+    /// The same, done to what is sent to these only.
+    pub(super) fn confined_to(self, to: &Addresses) -> Self {
+        let refused = if self.by.is_some() { to.clone() } else { self.to.within(to) };
+        self.to_others(refused, |known| known.within(to))
+    }
+
+    /// The same, but for what is sent to these.
+    pub(super) fn without(self, left: &Addresses) -> Self {
+        let refused = if self.by.is_some() { Addresses::every() } else { self.to.clone() };
+        self.to_others(refused.without(left), |known| known.without(left))
+    }
+
+    fn to_others(self, refused: Addresses, narrowed: impl Fn(&Addresses) -> Addresses) -> Self {
+        let masqueraded = self.masqueraded.into_iter().map(|(to, from)| (narrowed(&to), from));
+        let masqueraded = masqueraded.filter(|(to, _)| !to.is_empty());
+        Self { by: None, to: refused, masqueraded: masqueraded.collect(), ..self }
+    }
+
+    /// The same, done to what comes from these only, as far as sources are translated. Who refuses by a source may be told a forged one.
+    pub(super) fn confined_from(mut self, sources: &Addresses) -> Self {
+        self.masqueraded.values_mut().for_each(|from| *from = from.within(sources));
+        self.masqueraded.retain(|_, from| !from.is_empty());
+        self
+    }
+}
+
+/// Whether the source of anything is translated that these say to each other. Nobody minds the source of what is for a group or on a link.
+fn is_masqueraded_in(from: &Addresses, to: &Addresses, reach: &Reach) -> bool {
+    reach.is_open || reach.has_any_in(to) && reach.has_any_in(from)
+}
+
+impl Reach {
+    fn has_any_in(&self, addresses: &Addresses) -> bool {
+        self.addresses.iter().any(|address: &IpAddr| addresses.has(*address))
     }
 }

@@ -2,18 +2,21 @@
 //!
 //! They are known by what they do, for names can be anybody's. A chain is harmless where all that it refuses or changes is
 //!
-//! - what is on its way to other addresses than the containers': Services, the loopback network;
+//! - what is on its way to other addresses than the containers': Services, the node's own, the loopback network;
+//! - the source of what is on its way there, or comes from there: masquerading;
+//! - what a rule has marked, while no rule does any harm that marks;
 //! - what connection tracking calls invalid: it does so of what it has not seen, and the fast path's packets it does not see.
 //!
-//! Who may have other addresses than the agent knows is taken to have any: what is beyond a bridge's uplink, a container without addresses. A container has
-//! link-local addresses, too, and sets that packets write change without a word.
+//! Who may have other addresses than the agent knows is taken to have any: what is beyond a bridge's uplink, a container without addresses. A container is
+//! reached by link-local addresses, groups and broadcasts, too, and sets that packets write change without a word.
 //!
 //! What is not known here does harm, and so do rules of legacy iptables, which cannot be read.
 
 mod addresses;
 mod chain;
-mod destination;
+mod confinement;
 mod harm;
+mod leaving;
 mod reach;
 
 use nix::libc;
@@ -24,6 +27,7 @@ use shunt_netlink::nf_tables::TableOf;
 use self::chain::Reader;
 pub(crate) use self::harm::Harm;
 pub(crate) use self::reach::Reach;
+use super::hooks::is_behind_tracking;
 use super::reading::source::{Kernel, Source};
 
 /// What `chain` does.
@@ -39,12 +43,8 @@ fn read(chain: &BaseChain, source: &mut impl Source) -> Result<Harm, NetlinkErro
         return Ok(Harm::by(format!("the policy of the chain {}", chain.name)));
     }
     let table = TableOf { family: chain.family, name: chain.table.clone() };
-    // Elsewhere a packet may come by before it is tracked, and be called invalid for that.
-    let is_tracked = match chain.family.into() {
-        libc::NFPROTO_NETDEV => false,
-        _ => [libc::NF_INET_FORWARD, libc::NF_INET_POST_ROUTING].contains(&(chain.hook as i32)),
-    };
-    Reader::new(source, &table, is_tracked).of(&chain.name)
+    // Elsewhere a packet may be called invalid because it is not tracked yet.
+    Reader::new(source, &table, is_behind_tracking(chain)).of(&chain.name)
 }
 
 #[cfg(test)]

@@ -9,17 +9,27 @@ use super::attributes::{
     NFTA_OBJREF_IMM_TYPE, NFTA_PAYLOAD_BASE, NFTA_PAYLOAD_LEN, NFTA_PAYLOAD_OFFSET, NFTA_PAYLOAD_SREG,
 };
 use super::effect::{Effect, OPTIONS_OF_SYN};
-use super::ip::Ip;
+use super::ip::ip;
+use super::protocol::is_tcp;
 use super::xtables;
 
 const NFT_CT_ZONE: i32 = 17;
 const NFT_EXTHDR_OP_TCPOPT: u32 = 1;
 
-/// Objects that decide nothing: `NFT_OBJECT_COUNTER`, `NFT_OBJECT_CT_TIMEOUT`, `NFT_OBJECT_SECMARK`.
-const SILENT_OBJECTS: [u32; 3] = [1, 7, 8];
+/// Objects that decide nothing: `NFT_OBJECT_COUNTER`, `NFT_OBJECT_CT_TIMEOUT`.
+const SILENT_OBJECTS: [u32; 2] = [1, 7];
+
+/// `NFT_OBJECT_SECMARK`: a mark, as of iptables' target `SECMARK`.
+const SECMARK: u32 = 8;
+
+/// Bytes of Ethernet's header (`ETH_HLEN`).
+const ETHERNET: u32 = 14;
+
+/// Where TCP has its flags (RFC 9293).
+const TCP_FLAGS: u32 = 13;
 
 /// Expressions whose answer is the same for all packets of a flow, but those that begin and end it.
-const STEADY: [&str; 24] = [
+const STEADY: [&str; 21] = [
     "bitwise",
     "byteorder",
     "cmp",
@@ -32,27 +42,24 @@ const STEADY: [&str; 24] = [
     "last",
     "log",
     "lookup",
-    "masq",
     "match",
     "meta",
-    "nat",
     "objref",
     "osf",
     "payload",
     "range",
-    "redir",
     "reject",
     "rt",
     "socket",
 ];
 
-/// What `expression` does in a rule that is for packets of `ip`.
-pub(in super::super) fn effect(expression: &Expression, ip: Ip) -> Effect {
+/// What `expression` does in a rule of a table of `family`, behind what the rule has `asked`.
+pub(in super::super) fn effect(expression: &Expression, asked: &[Expression], family: u8) -> Effect {
     match expression.name.as_str() {
         "meta" => meta(expression),
         "ct" => ct(expression),
         "exthdr" => option(expression),
-        "payload" => payload(expression, ip),
+        "payload" => payload(expression, asked, family),
         "dynset" => dynset(expression),
         "objref" => object(expression),
         "match" => xtables::of_match(expression),
@@ -63,7 +70,7 @@ pub(in super::super) fn effect(expression: &Expression, ip: Ip) -> Effect {
         "lookup" if expression.number(NFTA_LOOKUP_DREG) == Some(libc::NFT_REG_VERDICT as u32) => {
             Effect::acting()
         }
-        "reject" | "notrack" => Effect::acting(),
+        "reject" | "notrack" | "nat" | "masq" | "redir" => Effect::acting(),
         // Each packet asks somebody.
         "limit" | "quota" | "connlimit" | "numgen" => Effect::varying(&*expression.name, false),
         name if STEADY.contains(&name) => Effect::default(),
@@ -97,7 +104,7 @@ fn ct(expression: &Expression) -> Effect {
 }
 
 /// Of the headers only what says whose packet it is. TCP's flags count as that: those that matter go by the kernel.
-fn payload(expression: &Expression, ip: Ip) -> Effect {
+fn payload(expression: &Expression, asked: &[Expression], family: u8) -> Effect {
     if expression.attribute(NFTA_PAYLOAD_SREG).is_some() {
         return Effect::varying("changed headers", true);
     }
@@ -105,11 +112,11 @@ fn payload(expression: &Expression, ip: Ip) -> Effect {
     let (base, offset, length) =
         (number(NFTA_PAYLOAD_BASE), number(NFTA_PAYLOAD_OFFSET), number(NFTA_PAYLOAD_LEN));
     let is_steady = match base as i32 {
-        libc::NFT_PAYLOAD_LL_HEADER => true,
-        libc::NFT_PAYLOAD_NETWORK_HEADER => ip.is_steady(offset, length),
+        libc::NFT_PAYLOAD_LL_HEADER => offset.saturating_add(length) <= ETHERNET,
+        libc::NFT_PAYLOAD_NETWORK_HEADER => ip(asked, family).is_steady(offset, length),
         // Ports, ICMP's type and code, and TCP's flags.
         libc::NFT_PAYLOAD_TRANSPORT_HEADER => {
-            offset.saturating_add(length) <= 4 || (offset, length) == (13, 1)
+            offset.saturating_add(length) <= 4 || (offset, length) == (TCP_FLAGS, 1) && is_tcp(asked, family)
         }
         _ => false,
     };
@@ -141,6 +148,7 @@ fn option(expression: &Expression) -> Effect {
 fn object(expression: &Expression) -> Effect {
     match expression.number(NFTA_OBJREF_IMM_TYPE) {
         Some(kind) if SILENT_OBJECTS.contains(&kind) => Effect::default(),
+        Some(SECMARK) => Effect::acting(),
         // A limit or a quota decides; a helper reads what is said.
         _ => Effect::varying("an object", true),
     }

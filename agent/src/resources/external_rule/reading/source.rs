@@ -1,10 +1,12 @@
 //! Where rules are read.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use shunt_netlink::NetlinkError;
-use shunt_netlink::nf_tables::{Element, Expression, Set, TableOf, elements_of, rules_of_chain, set_of};
+use shunt_netlink::nf_tables::{
+    Element, Expression, Set, TableOf, elements_of, rules_of_chain, set_of, sets_written_in,
+};
 
 /// Where the rules of a table are read.
 pub(in super::super) trait Source {
@@ -23,6 +25,8 @@ pub(in super::super) trait Source {
 pub(in super::super) struct Kernel {
     elements: HashMap<(TableOf, String), Vec<Element>>,
     sets: HashMap<(TableOf, String), Set>,
+    /// The sets that rules of a table write.
+    written: HashMap<TableOf, BTreeSet<String>>,
 }
 
 impl Source for Kernel {
@@ -33,7 +37,15 @@ impl Source for Kernel {
     fn set(&mut self, table: &TableOf, set: &str) -> Result<Set, NetlinkError> {
         match self.sets.entry((table.clone(), set.to_owned())) {
             Entry::Occupied(known) => Ok(known.get().clone()),
-            Entry::Vacant(unknown) => Ok(unknown.insert(set_of(table, set)?).clone()),
+            Entry::Vacant(unknown) => {
+                let mut known = set_of(table, set)?;
+                let written = match self.written.entry(table.clone()) {
+                    Entry::Occupied(written) => written.into_mut(),
+                    Entry::Vacant(unread) => unread.insert(sets_written_in(table)?),
+                };
+                known.is_written_by_packets |= written.contains(set);
+                Ok(unknown.insert(known).clone())
+            }
         }
     }
 

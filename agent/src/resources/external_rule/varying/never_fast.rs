@@ -4,14 +4,16 @@ use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
 use super::super::reading::attributes::{
-    NFT_CMP_EQ, NFT_CMP_NEQ, NFTA_BITWISE_MASK, NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_MATCH_NAME, equal, is_meta,
-    is_payload, told,
+    NFT_CMP_EQ, NFT_CMP_NEQ, NFTA_BITWISE_MASK, NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_MATCH_NAME, is_payload, told,
 };
 use super::super::reading::ip::ether_type;
+use super::super::reading::protocol::{is_tcp, protocol};
 
-/// Where IPv4 has its protocol (RFC 791), and TCP its flags (RFC 9293).
-const PROTOCOL_V4: u32 = 9;
+/// Where TCP has its flags (RFC 9293).
 const TCP_FLAGS: u32 = 13;
+
+const TCP: u8 = libc::IPPROTO_TCP as u8;
+const UDP: u8 = libc::IPPROTO_UDP as u8;
 
 /// FIN, SYN and RST.
 const EDGES: u8 = 0b111;
@@ -21,26 +23,18 @@ const XT_TCP_FLAGS: usize = 10;
 const XT_TCP_INVERTED: usize = 11;
 const XT_TCP_INV_FLAGS: u8 = 4;
 
-/// Whether only such packets meet the end of a rule.
-pub(super) fn is_only_for(rule: &[Expression]) -> bool {
+/// Whether only such packets meet the end of a rule of a table of `family`.
+pub(super) fn is_only_for(rule: &[Expression], family: u8) -> bool {
+    let is_other = |at| protocol(rule, at, family).is_some_and(|protocol| ![TCP, UDP].contains(&protocol));
+    let is_edge = |at| is_edge(&rule[at..]) && is_tcp(&rule[..at], family);
     rule.iter().any(is_match)
-        || rule.windows(2).any(is_other_protocol)
+        || (0..rule.len()).any(|at| is_other(at) || is_edge(at))
         || rule.windows(2).filter_map(ether_type).any(|of| !matches!(of, [0x08, 0x00] | [0x86, 0xdd]))
-        || rule.windows(3).any(is_edge)
 }
 
-/// Whether two expressions ask for a protocol that is neither TCP nor UDP.
-fn is_other_protocol(pair: &[Expression]) -> bool {
-    let [load, compared] = pair else { return false };
-    let is_protocol = is_meta(load, libc::NFT_META_L4PROTO)
-        || is_payload(load, libc::NFT_PAYLOAD_NETWORK_HEADER, PROTOCOL_V4);
-    let is_fast = |value: &[u8]| matches!(value, [protocol] if [6, 17].contains(protocol));
-    is_protocol && equal(compared).is_some_and(|value| value.len() == 1 && !is_fast(value))
-}
-
-/// Whether three expressions ask for a flag that begins or ends a connection, and none that does not.
-fn is_edge(three: &[Expression]) -> bool {
-    let [load, masked, compared] = three else { return false };
+/// Whether the first three expressions ask for a flag that begins or ends a connection, and none that does not.
+fn is_edge(rest: &[Expression]) -> bool {
+    let [load, masked, compared, ..] = rest else { return false };
     if !is_payload(load, libc::NFT_PAYLOAD_TRANSPORT_HEADER, TCP_FLAGS) || masked.name != "bitwise" {
         return false;
     }

@@ -7,7 +7,6 @@ use super::super::reading::attributes::{
     NFTA_IMMEDIATE_DATA, NFTA_LOOKUP_DREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_MATCH_NAME,
 };
 use super::super::reading::expression::effect;
-use super::super::reading::ip::ip;
 use super::super::reading::states::{self, ESTABLISHED, NEW};
 use super::super::reading::xtables;
 use super::never_fast;
@@ -62,7 +61,7 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
             at += asked.expressions;
             continue;
         }
-        let effect = effect(expression, ip(&rule[..at], family));
+        let effect = effect(expression, &rule[..at], family);
         acts |= effect.acts;
         found.untracks |= untracks(expression);
         found.varies = found.varies.take().or(effect.varies);
@@ -77,7 +76,7 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
     // Whoever decides nothing may count and log what it likes.
     found.acts = acts;
     found.varies = found.varies.filter(|_| acts);
-    found.is_for_others = states == Some(NEW) || never_fast::is_only_for(rule);
+    found.is_for_others = states == Some(NEW) || never_fast::is_only_for(rule, family);
     found.is_for_all = asked_otherwise == 0 && states.is_none();
     found.is_for_established = asked_otherwise == 0 && states.is_none_or(|states| states & ESTABLISHED != 0);
     let of_state = asking.len() == 2 + usize::from(found.verdict.is_some());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nix::libc;
 use shunt_netlink::NetlinkError;
-use shunt_netlink::nf_tables::{Element, TableOf, Verdict};
+use shunt_netlink::nf_tables::{Element, Set, TableOf, Verdict};
 
 use super::super::reading::source::Source;
 use super::super::reading::states::{self, ESTABLISHED, NEW};
@@ -110,8 +110,12 @@ impl<'a, S: Source> Walk<'a, S> {
         let mut is_met = if self.tracks { rule.is_for_established } else { rule.is_for_all };
         let mut after = After::Next;
         for lookup in &rule.lookups {
+            let set = self.source.set(self.table, &lookup.set)?;
+            // Packets may take an element away.
+            let lookup =
+                &Lookup { of_state: lookup.of_state && !set.is_written_by_packets, ..lookup.clone() };
             let elements = self.elements(lookup)?;
-            if let Some(by) = self.judged_by(rule, lookup, &elements)? {
+            if let Some(by) = judged_by(rule, (lookup, &set), &elements) {
                 return Ok(self.varies(chain, place, &by));
             }
             if lookup.decides {
@@ -133,24 +137,6 @@ impl<'a, S: Source> Walk<'a, S> {
         self.seen.varying =
             Some(format!("rule {place} of the chain {chain} of the table {table} asks for {by}"));
         After::Next
-    }
-
-    /// By what the elements of a set that a rule looks up judge each packet. A set says what each of its elements has; what one alone has is seen where
-    /// elements are read.
-    fn judged_by(
-        &mut self,
-        rule: &Summary,
-        lookup: &Lookup,
-        elements: &[Element],
-    ) -> Result<Option<String>, NetlinkError> {
-        if !rule.acts && !lookup.decides {
-            return Ok(None);
-        }
-        let set = self.source.set(self.table, &lookup.set)?;
-        let mut kinds =
-            set.expressions.iter().chain(elements.iter().flat_map(|element| &element.expressions));
-        let kind = kinds.find(|kind| !is_silent_kind(kind));
-        Ok(kind.map(|kind| format!("{kind} of elements of the set {}", lookup.set)))
     }
 
     /// The elements of a set, where they matter.
@@ -198,4 +184,15 @@ impl<'a, S: Source> Walk<'a, S> {
             (End::Returns, _) => After::Next,
         })
     }
+}
+
+/// By what the elements of a set that a rule looks up judge each packet. A set says what each of its elements has; what one alone has is seen where
+/// elements are read.
+fn judged_by(rule: &Summary, (lookup, set): (&Lookup, &Set), elements: &[Element]) -> Option<String> {
+    if !rule.acts && !lookup.decides {
+        return None;
+    }
+    let mut kinds = set.expressions.iter().chain(elements.iter().flat_map(|element| &element.expressions));
+    let kind = kinds.find(|kind| !is_silent_kind(kind))?;
+    Some(format!("{kind} of elements of the set {}", lookup.set))
 }

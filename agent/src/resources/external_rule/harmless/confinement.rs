@@ -1,33 +1,49 @@
-//! For which destinations a rule is.
+//! For which destinations, or sources, a rule is.
 
 use nix::libc;
 use shunt_netlink::nf_tables::{Element, Expression};
 
 use super::super::reading::attributes::{
-    NFTA_BITWISE_DREG, NFTA_BITWISE_MASK, NFTA_BITWISE_SREG, NFTA_BITWISE_XOR, NFTA_CMP_SREG,
-    NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_LOOKUP_SREG, NFTA_PAYLOAD_BASE, NFTA_PAYLOAD_DREG,
-    NFTA_PAYLOAD_LEN, NFTA_PAYLOAD_OFFSET, equal,
+    NFT_CMP_EQ, NFT_CMP_NEQ, NFTA_BITWISE_DREG, NFTA_BITWISE_MASK, NFTA_BITWISE_SREG, NFTA_BITWISE_XOR,
+    NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_CMP_SREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_LOOKUP_SREG,
+    NFTA_PAYLOAD_BASE, NFTA_PAYLOAD_DREG, NFTA_PAYLOAD_LEN, NFTA_PAYLOAD_OFFSET,
 };
 use super::super::reading::ip::{Ip, ip};
 use super::addresses::Addresses;
 
-/// Where IP headers have the destination, and its bytes (RFC 791, RFC 8200).
-const V4: (u32, u32) = (16, 4);
-const V6: (u32, u32) = (24, 16);
+/// An end of what a packet passes between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Source,
+    Destination,
+}
 
-/// Which destinations a rule asks for.
+impl End {
+    /// Where IP headers have its address, and its bytes (RFC 791, RFC 8200).
+    fn place(self, ip: Ip) -> Option<(u32, u32)> {
+        match (ip, self) {
+            (Ip::V4, Self::Source) => Some((12, 4)),
+            (Ip::V4, Self::Destination) => Some((16, 4)),
+            (Ip::V6, Self::Source) => Some((8, 16)),
+            (Ip::V6, Self::Destination) => Some((24, 16)),
+            (Ip::Any, _) => None,
+        }
+    }
+}
+
+/// Which addresses a rule asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Destination {
+pub(super) enum Asked {
     /// These.
     Of(Addresses),
     /// Those that a set or map of this name begins with, of so many bytes each.
     In(String, usize),
 }
 
-/// The destinations to which a rule of a table of `family` is confined; none where it may be any.
-pub(super) fn destination(rule: &[Expression], family: u8) -> Option<Destination> {
+/// The addresses of an end to which a rule of a table of `family` is confined; none where it may be any.
+pub(super) fn asked(rule: &[Expression], family: u8, end: End) -> Option<Asked> {
     (0..rule.len()).find_map(|at| {
-        let (register, loaded, length) = load(&rule[at], ip(&rule[..at], family))?;
+        let (register, loaded, length) = load(&rule[at], end.place(ip(&rule[..at], family))?)?;
         compared(&rule[at + 1..], (register, loaded, length)).or_else(|| {
             // Nothing may come between that asks for something, or has the register for something else.
             let next = rule[at + 1..].iter().find(|next| !is_load_behind(next, (register, length)))?;
@@ -35,7 +51,7 @@ pub(super) fn destination(rule: &[Expression], family: u8) -> Option<Destination
                 && next.number(NFTA_LOOKUP_SREG) == Some(register)
                 && next.number(NFTA_LOOKUP_FLAGS).unwrap_or_default() == 0;
             let set = next.text(NFTA_LOOKUP_SET).filter(|_| is_lookup && loaded == length)?;
-            Some(Destination::In(set, length))
+            Some(Asked::In(set, length))
         })
     })
 }
@@ -57,51 +73,58 @@ const fn first_bytes(register: u32) -> usize {
     }
 }
 
-/// Whether an expression loads the destination, or where it begins: the register, how many bytes, and how many it has.
-fn load(expression: &Expression, ip: Ip) -> Option<(u32, usize, usize)> {
+/// Whether an expression loads what is there, or where it begins: the register, how many bytes, and how many it has.
+fn load(expression: &Expression, (offset, length): (u32, u32)) -> Option<(u32, usize, usize)> {
     if expression.name != "payload"
         || expression.number(NFTA_PAYLOAD_BASE)? != libc::NFT_PAYLOAD_NETWORK_HEADER as u32
     {
         return None;
     }
-    let (offset, length) = match ip {
-        Ip::V4 => V4,
-        Ip::V6 => V6,
-        Ip::Any => return None,
-    };
     let loaded = expression.number(NFTA_PAYLOAD_LEN)?;
-    let is_destination = expression.number(NFTA_PAYLOAD_OFFSET)? == offset && loaded <= length;
-    is_destination.then_some((expression.number(NFTA_PAYLOAD_DREG)?, loaded as usize, length as usize))
+    let is_there = expression.number(NFTA_PAYLOAD_OFFSET)? == offset && loaded <= length;
+    is_there.then_some((expression.number(NFTA_PAYLOAD_DREG)?, loaded as usize, length as usize))
 }
 
-/// The addresses with which the destination is compared at once: with all its bytes, with the first, or behind a mask.
-fn compared(rest: &[Expression], (register, loaded, length): (u32, usize, usize)) -> Option<Destination> {
+/// The addresses with which what was loaded is compared at once, or all others: with all its bytes, with the first, or behind a prefix's mask.
+fn compared(rest: &[Expression], (register, loaded, length): (u32, usize, usize)) -> Option<Asked> {
     let first = rest.first()?;
     let (mask, compared) = match first.name.as_str() {
         "bitwise" => (Some(mask(first, register)?), rest.get(1)?),
         _ => (None, first),
     };
-    if compared.number(NFTA_CMP_SREG)? != register {
+    if compared.name != "cmp" || compared.number(NFTA_CMP_SREG)? != register {
         return None;
     }
-    let value = equal(compared).filter(|value| value.len() == loaded)?;
+    let value = compared.value(NFTA_CMP_DATA).filter(|value| value.len() == loaded)?;
     let last: Vec<u8> = match mask {
         Some(mask) => value.iter().zip(mask).map(|(value, mask)| value | !mask).collect(),
         None => value.to_vec(),
     };
     let mut addresses = Addresses::default();
-    addresses.insert(value, &last, length).then_some(Destination::Of(addresses))
+    if !addresses.insert(value, &last, length) {
+        return None;
+    }
+    match compared.number(NFTA_CMP_OP)? {
+        NFT_CMP_EQ => Some(Asked::Of(addresses)),
+        NFT_CMP_NEQ => Some(Asked::Of(Addresses::every_of(length).without(&addresses))),
+        _ => None,
+    }
 }
 
-/// The mask with which a register is masked where it is; of other masks than a prefix's there are more addresses between than it has.
+/// The mask of a prefix with which a register is masked where it is.
 fn mask(expression: &Expression, register: u32) -> Option<&[u8]> {
     let is_here =
         [NFTA_BITWISE_SREG, NFTA_BITWISE_DREG].iter().all(|kind| expression.number(*kind) == Some(register));
     let flips = expression.value(NFTA_BITWISE_XOR)?.iter().any(|byte| *byte != 0);
-    expression.value(NFTA_BITWISE_MASK).filter(|_| is_here && !flips)
+    let mask = expression.value(NFTA_BITWISE_MASK).filter(|_| is_here && !flips)?;
+    let behind = mask.iter().skip_while(|byte| **byte == u8::MAX);
+    let is_prefix = behind
+        .enumerate()
+        .all(|(at, byte)| at == 0 && byte.leading_ones() == byte.count_ones() || *byte == 0);
+    is_prefix.then_some(mask)
 }
 
-/// The destinations with which elements begin, of `length` bytes each; none where one is for any.
+/// The addresses with which elements begin, of `length` bytes each; none where one is for any.
 pub(super) fn of_elements(elements: &[Element], length: usize) -> Option<Addresses> {
     let mut addresses = Addresses::default();
     let first = |key: &[u8]| key.get(..length).map(<[u8]>::to_vec);
