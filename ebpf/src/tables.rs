@@ -1,9 +1,11 @@
 //! Every look-up and update that a stage may make.
 
 mod accepted_flows;
+mod aliases;
 mod kernel_flows;
 
 pub use self::accepted_flows::AcceptedFlows;
+pub use self::aliases::Aliases;
 pub use self::kernel_flows::{Claimant, KernelFlows};
 
 use crate::abi::fragment::{FragmentKey, FragmentTranslation};
@@ -107,7 +109,7 @@ pub struct Followed {
 }
 
 /// The maps, as the stages see them. Values are copies: a decision rests on one state of each entry.
-pub trait Tables: KernelFlows + AcceptedFlows {
+pub trait Tables: KernelFlows + AcceptedFlows + Aliases {
     /// An interface that programs run on (`PORTS`).
     fn port(&self, key: &PortKey) -> Option<Port>;
 

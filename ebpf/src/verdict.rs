@@ -1,5 +1,6 @@
 //! How a packet's way ends.
 
+use crate::abi::NO_SLOT;
 pub use crate::reasons::{DropReason, PassReason};
 use crate::wire::address::Address;
 
@@ -25,6 +26,15 @@ pub struct Delivery {
     pub slot: u32,
     /// How it gets there.
     pub way: Way,
+}
+
+impl Delivery {
+    /// On its way by the kernel from the interface `here`, with other ports.
+    #[inline(always)]
+    #[must_use]
+    pub const fn onward(here: u32) -> Self {
+        Self { ifindex: here, slot: NO_SLOT, way: Way::Onward }
+    }
 }
 
 /// How a packet gets to its receiver.
@@ -80,6 +90,12 @@ impl Verdict {
     #[inline(always)]
     pub const fn is_passed(&self) -> bool {
         matches!(self, Self::Pass(_))
+    }
+
+    /// Whether the kernel goes on with the packet, as it is or with other ports.
+    #[inline(always)]
+    pub const fn is_onward(&self) -> bool {
+        matches!(self, Self::Pass(_) | Self::Deliver(Delivery { way: Way::Onward, .. }))
     }
 
     /// Whether the packet is dropped.

@@ -54,7 +54,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 35] = [
+pub const MAPS: [(&str, Shape); 36] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("HANDED_ON", Shape::new::<u32, abi::HandedOn>(MapType::PerCpuArray, 1)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
@@ -86,6 +86,7 @@ pub const MAPS: [(&str, Shape); 35] = [
     ("SOURCES", Shape::new::<SourcePrefix, Address>(MapType::LpmTrie, abi::MAX_SOURCES)),
     ("REVERSE_PATHS", Shape::new::<abi::PortKey, abi::ReversePath>(MapType::Hash, abi::MAX_REVERSE_PATHS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
+    ("ALIASES", Shape::new::<abi::AliasKey, abi::Alias>(MapType::LruHash, abi::MAX_ALIASES)),
     ("ASSURED", Shape::new::<TupleKey, Translation>(MapType::Hash, AS_MADE)),
     ("SHARES", Shape::new::<u32, abi::share::Share>(MapType::Array, abi::MAX_SLOTS)),
     ("FLOWS", Shape::new::<TupleKey, Translation>(MapType::LruHash, AS_MADE)),

@@ -18,8 +18,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare, LinkLocal, Marks,
-    Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare,
+    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -82,6 +82,8 @@ pub struct Maps {
     pub locals: LpmTrie<MapData, LocalKey, Local>,
     /// Sockets of the node that were translated to containers.
     pub peers: HashMap<MapData, PeerKey, Peer>,
+    /// Ports of containers for one socket of the node only.
+    pub aliases: HashMap<MapData, AliasKey, Alias>,
     /// The containers' addresses that are masqueraded.
     pub masquerades: HashMap<MapData, AddressKey, Masquerade>,
     /// The addresses by which masqueraded connections leave.
@@ -143,6 +145,7 @@ impl Maps {
             sources: take(ebpf, "SOURCES")?,
             reverse_paths: take(ebpf, "REVERSE_PATHS")?,
             peers: take(ebpf, "PEERS")?,
+            aliases: take(ebpf, "ALIASES")?,
             assured: take(ebpf, "ASSURED")?,
             shares: take(ebpf, "SHARES")?,
             flows: take(ebpf, "FLOWS")?,

@@ -1,6 +1,7 @@
 //! The kernel's maps as [`shunt_dataplane::Tables`], read and never written, with a record of every look-up.
 
 mod accepted_flows;
+mod aliases;
 mod asides;
 mod kernel_flows;
 mod tables;

@@ -15,8 +15,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
-    Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow,
+    KernelShare, LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -54,6 +54,7 @@ impl Kernel {
         heeding.set(0, accepted::HEEDING, 0).expect("the one entry");
         let flows = world::incoming_flows().into_iter().map(|key| (key, KernelFlow { noticed: now }));
         self.replace::<FlowKey, KernelFlow>("INCOMING_FLOWS", flows.collect());
+        self.replace::<AliasKey, Alias>("ALIASES", outside::aliases(now));
         self.replace::<TupleKey, KernelFlow>("CLAIMS", Vec::new());
         let flows = outside::own_claims().into_iter().map(|key| (key, KernelFlow { noticed: now }));
         self.replace::<TupleKey, KernelFlow>("OWN_CLAIMS", flows.collect());

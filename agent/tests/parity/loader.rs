@@ -6,7 +6,7 @@ use aya::EbpfLoader;
 
 /// The hash maps that are emptied and read for every packet. Whoever lists one goes through all its buckets, so these have
 /// room for a world and not for a node.
-const LISTED: [&str; 21] = [
+const LISTED: [&str; 22] = [
     "PORTS",
     "FDB",
     "ADDRESSES",
@@ -17,6 +17,7 @@ const LISTED: [&str; 21] = [
     "KERNEL_FLOWS",
     "ACCEPTED",
     "INCOMING_FLOWS",
+    "ALIASES",
     "CLAIMS",
     "OWN_CLAIMS",
     "MAPPINGS",

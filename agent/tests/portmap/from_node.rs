@@ -1,5 +1,6 @@
 //! From the node's own processes to a container by a port of the node.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -86,6 +87,43 @@ fn an_unconnected_socket_hears_from_whom_it_asked() {
             ask("::", (v4.to_ipv6_mapped(), 8080).into());
         }
     }
+}
+
+/// However many names it asks by at a time, with datagrams small and too large for the link, each answer is from the one that was asked.
+#[test]
+fn an_unconnected_socket_that_asks_by_many_names_hears_from_each() {
+    const LENGTHS: [usize; 3] = [40, 1_400, 9_000];
+    let stage = mapped();
+    let _echo = stage.echo(0, 7000);
+    let ask = |any: &str, names: &[SocketAddr]| {
+        let socket = stage.node.namespace().enter(|| UdpSocket::bind((address(any), 0)).unwrap()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        for length in LENGTHS {
+            for (number, to) in names.iter().enumerate() {
+                socket.send_to(&vec![number as u8; length], to).unwrap();
+            }
+            let mut missing = BTreeSet::from_iter(names.iter().copied());
+            let mut heard = [0; 10_000];
+            while !missing.is_empty() {
+                let (got, from) = uninterrupted(|| socket.recv_from(&mut heard)).unwrap_or_else(|error| {
+                    panic!("{any}, {length} bytes: nothing from {missing:?}: {error}")
+                });
+                assert!(missing.remove(&from), "{any}, {length} bytes: from {from}");
+                let asked = names[usize::from(heard[0])];
+                assert_eq!((asked, got), (from, length), "{any}: whose question it answers");
+            }
+        }
+    };
+    let names = NAMES.map(|name| SocketAddr::new(address(name), 8080));
+    let [v4, v6]: [Vec<_>; 2] =
+        [true, false].map(|is_v4| names.iter().copied().filter(|name| name.is_ipv4() == is_v4).collect());
+    ask("0.0.0.0", &v4);
+    ask("::", &v6);
+    let mapped = |name: &SocketAddr| match name.ip() {
+        IpAddr::V4(v4) => SocketAddr::new(v4.to_ipv6_mapped().into(), name.port()),
+        IpAddr::V6(_) => *name,
+    };
+    ask("::", &names.iter().map(mapped).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The kernel's maps as [`Tables`].
 
 mod accepted_flows;
+mod aliases;
 mod atomic;
 mod clock;
 mod counters;
@@ -12,8 +13,8 @@ mod shares;
 mod update;
 mod uplinks;
 
-use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::bindings::xdp_action::{XDP_PASS, XDP_REDIRECT};
+use aya_ebpf::bindings::{__sk_buff, bpf_sock_addr};
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::maps::lpm_trie::Key;
 use shunt_dataplane::Tables;
@@ -57,6 +58,12 @@ impl KernelTables {
     #[inline(always)]
     pub(crate) fn without_packet() -> Self {
         Self { skb: core::ptr::null_mut() }
+    }
+
+    /// For programs on a socket, which look up no route; the kernel takes their context where it looks for sockets.
+    #[inline(always)]
+    pub(crate) fn of_socket(socket: *mut bpf_sock_addr) -> Self {
+        Self { skb: socket.cast() }
     }
 }
 

@@ -13,11 +13,11 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{MAX_MEMBERS, Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare, LinkLocal,
-    MAX_ACCEPTED, MAX_ADDRESSES, MAX_CLAIMS, MAX_DROPS, MAX_FLOWS, MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS,
-    MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES, MAX_OUTLETS, MAX_PEERS, MAX_PORTS,
-    MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks, OPENED_BYTES, Owner, Port, PortCounters,
-    PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow,
+    KernelShare, LinkLocal, MAX_ACCEPTED, MAX_ADDRESSES, MAX_ALIASES, MAX_CLAIMS, MAX_DROPS, MAX_FLOWS,
+    MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
+    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks,
+    OPENED_BYTES, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;
@@ -138,6 +138,11 @@ pub(crate) static REVERSE_PATHS: HashMap<PortKey, ReversePath> =
 /// the least recently used go when it is full.
 #[map]
 pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entries(MAX_PEERS, 0);
+
+/// Ports of containers that are these for one socket of the node only. The programs on sockets write it, those on the bridge and on its
+/// ports read it; the least recently used go when it is full.
+#[map]
+pub(crate) static ALIASES: LruHashMap<AliasKey, Alias> = LruHashMap::with_max_entries(MAX_ALIASES, 0);
 
 /// Translated connections that are assured, an entry for each direction: no other connection takes their room. Each direction's packets
 /// write their own; the agent sweeps those that are over.

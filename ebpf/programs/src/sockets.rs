@@ -9,7 +9,8 @@ use aya_ebpf::helpers::generated::{bpf_get_netns_cookie, bpf_get_socket_cookie};
 use aya_ebpf::macros::cgroup_sock_addr;
 use aya_ebpf::programs::SockAddrContext;
 use shunt_dataplane::abi::translation::{Peer, PeerKey};
-use shunt_dataplane::nat::connect::{Target, leads_to};
+use shunt_dataplane::nat::alias::{self, Asker};
+use shunt_dataplane::nat::connect::{Target, leads_to_in_vlan};
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use crate::kernel_tables::KernelTables;
@@ -21,31 +22,40 @@ use crate::maps::PEERS;
 #[unsafe(no_mangle)]
 static NETNS: Global<u64> = Global::new(0);
 
+/// What a socket of the node does.
+#[derive(Clone, Copy)]
+enum Call {
+    /// It connects: it has one peer from now on.
+    Connect,
+    /// It sends a datagram without being connected, or to somebody else.
+    Send,
+}
+
 /// The system call goes on.
 const GO_ON: i32 = 1;
 
 /// A socket connects over IPv4.
 #[cgroup_sock_addr(connect4)]
 pub(crate) fn connect4(ctx: SockAddrContext) -> i32 {
-    redirect::<V4>(ctx.sock_addr)
+    redirect::<V4>(ctx.sock_addr, Call::Connect)
 }
 
 /// An IPv6 socket connects, over either version.
 #[cgroup_sock_addr(connect6)]
 pub(crate) fn connect6(ctx: SockAddrContext) -> i32 {
-    redirect::<V6>(ctx.sock_addr)
+    redirect::<V6>(ctx.sock_addr, Call::Connect)
 }
 
 /// An unconnected UDP socket sends over IPv4.
 #[cgroup_sock_addr(sendmsg4)]
 pub(crate) fn sendmsg4(ctx: SockAddrContext) -> i32 {
-    redirect::<V4>(ctx.sock_addr)
+    redirect::<V4>(ctx.sock_addr, Call::Send)
 }
 
 /// An unconnected UDP socket sends over IPv6.
 #[cgroup_sock_addr(sendmsg6)]
 pub(crate) fn sendmsg6(ctx: SockAddrContext) -> i32 {
-    redirect::<V6>(ctx.sock_addr)
+    redirect::<V6>(ctx.sock_addr, Call::Send)
 }
 
 /// The source of a datagram received over IPv4 is reported.
@@ -74,7 +84,7 @@ pub(crate) fn getpeername6(ctx: SockAddrContext) -> i32 {
 
 /// Redirects a socket from a host port to its container, and records the host port.
 #[inline(always)]
-fn redirect<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
+fn redirect<F: Family>(asked: *mut bpf_sock_addr, call: Call) -> i32 {
     if !is_nodes(asked) {
         return GO_ON;
     }
@@ -83,14 +93,38 @@ fn redirect<F: Family>(asked: *mut bpf_sock_addr) -> i32 {
     // SAFETY: as above.
     let protocol = unsafe { (*asked).protocol } as u8;
     let target = Target { address, port, protocol };
-    if let Some(to) = leads_to(&target, bound, &KernelTables::without_packet()) {
-        let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
-        // Without the entry the container is reported as the peer.
-        let _unnamed = PEERS.insert(key, Peer { address, port, pad: [0; 2] }, 0);
+    let tables = KernelTables::of_socket(asked);
+    if let Some((to, vlan)) = leads_to_in_vlan(&target, bound, &tables) {
+        let alias = match call {
+            // To a VLAN the node sends tagged frames, whose ports nobody writes.
+            Call::Send if vlan == 0 && has_other_name(asked, &to, &target) => {
+                // SAFETY: as above.
+                let own_port = unsafe { L4Port::from((*(*asked).__bindgen_anon_1.sk).src_port as u16) };
+                let asker = Asker { socket: cookie(asked), port: own_port, name: address, name_port: port };
+                alias::claim(&asker, &to, &tables)
+            }
+            _ => None,
+        };
+        if alias.is_none() {
+            let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
+            // Without the entry the container is reported as the peer.
+            let _unnamed = PEERS.insert(key, Peer { address, port, pad: [0; 2] }, 0);
+        }
         // SAFETY: as above.
-        unsafe { set::<F>(asked, to.address, to.port) };
+        unsafe { set::<F>(asked, to.address, alias.unwrap_or(to.port)) };
     }
     GO_ON
+}
+
+/// Whether the socket has asked the same container by another name.
+#[inline(always)]
+fn has_other_name(asked: *mut bpf_sock_addr, to: &Target, target: &Target) -> bool {
+    let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
+    // SAFETY: the entry is written as a whole, by the same socket only.
+    match unsafe { PEERS.get(key) } {
+        Some(peer) => !peer.address.is(target.address) || peer.port.half() != target.port.half(),
+        None => false,
+    }
 }
 
 /// Reports the host port as the peer, instead of the container.
@@ -106,6 +140,11 @@ fn report<F: Family>(reported: *mut bpf_sock_addr) -> i32 {
     if let Some(peer) = unsafe { PEERS.get(key) }.copied() {
         // SAFETY: as above.
         unsafe { set::<F>(reported, peer.address, peer.port) };
+        return GO_ON;
+    }
+    if let Some((name, port)) = alias::name(key.socket, address, port, &KernelTables::of_socket(reported)) {
+        // SAFETY: as above.
+        unsafe { set::<F>(reported, name, port) };
     }
     GO_ON
 }

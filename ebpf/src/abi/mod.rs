@@ -7,6 +7,7 @@
 //! MAC and IP addresses and L4 ports are in network order; everything else is in the host's.
 
 mod accepted;
+mod alias;
 mod connection;
 mod container_address;
 mod counters;
@@ -27,6 +28,7 @@ pub mod vlan;
 pub mod watch;
 
 pub use accepted::*;
+pub use alias::*;
 pub use container_address::*;
 pub use counters::*;
 pub use decision::*;
@@ -81,6 +83,9 @@ pub const MAX_SOURCES: u32 = 4 * MAX_OUTLETS;
 
 /// `PEERS`: sockets of the node that were redirected to containers. Written by the programs; least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;
+
+/// `ALIASES`: ports of containers for one socket of the node only. Written by the programs; least recently used go first.
+pub const MAX_ALIASES: u32 = 1_024;
 
 /// `ASSURED` and `FLOWS`: translated connections, two entries each, unless the agent makes them larger or smaller. Written by the programs,
 /// swept by the agent; of `FLOWS` the least recently used go first.

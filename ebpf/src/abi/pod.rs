@@ -10,8 +10,9 @@ use super::translation::{
 use super::vlan::{Member, MemberKey, TaggedVlans};
 use super::watch::{Watch, WatchBudget};
 use super::{
-    AcceptedFlow, AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, Heeding, KernelFlow, KernelShare,
-    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    AcceptedFlow, AddressKey, Alias, AliasKey, Count, Decision, DropKey, FlowKey, HandedOn, Heeding,
+    KernelFlow, KernelShare, LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station,
+    StationKey,
 };
 
 use crate::wire::address::Address;
@@ -32,6 +33,8 @@ pod!(
     Station,
     AddressKey,
     Owner,
+    AliasKey,
+    Alias,
     ReversePath,
     LinkLocal,
     FlowKey,

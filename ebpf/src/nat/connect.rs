@@ -26,18 +26,24 @@ pub struct Target {
 /// are asked who may use the host port: the kernel's own rule translates its packets. The loopback has no such way.
 #[inline(always)]
 pub fn leads_to<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<Target> {
+    lead(target, bound, tables, MAPPING_HEEDED).map(|(to, _)| to)
+}
+
+/// The same with its VLAN, 0 where its bridge knows none.
+#[inline(always)]
+pub fn leads_to_in_vlan<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<(Target, u16)> {
     lead(target, bound, tables, MAPPING_HEEDED)
 }
 
-/// The same, whoever translates.
+/// [`leads_to`], whoever translates.
 #[inline(always)]
 pub fn leads_to_by_whomever<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<Target> {
-    lead(target, bound, tables, 0)
+    lead(target, bound, tables, 0).map(|(to, _)| to)
 }
 
 /// But for the host ports with one of the flags in `but`.
 #[inline(always)]
-fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Option<Target> {
+fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Option<(Target, u16)> {
     let asked = target.address.or_loopback();
     let mut key = MappingKey { address: asked, port: target.port, protocol: target.protocol, pad: 0 };
     let mapping = match tables.mapping(&key) {
@@ -54,5 +60,5 @@ fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Opt
     }
     let address = if asked.is_v4() { mapping.v4 } else { mapping.v6 };
     // A container without an address of the family that was asked for has none to connect to.
-    (!address.is_unspecified()).then_some(Target { address, port: mapping.port, ..*target })
+    (!address.is_unspecified()).then_some((Target { address, port: mapping.port, ..*target }, mapping.vid))
 }

@@ -5,6 +5,7 @@
 //! theirs apart from the kernel's. Between decision and edit
 //! every check has passed that could keep a packet from its receiver.
 
+pub mod alias;
 pub mod claim;
 pub mod clone_to_host;
 pub mod connect;

@@ -9,6 +9,7 @@
 use super::Next;
 use crate::Tables;
 use crate::abi::{PORT_HEEDED, Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
+use crate::nat::alias;
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::{Sender, Way};
 use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
@@ -46,6 +47,10 @@ fn stages<P: Packet, T: Tables>(
     tables: &T,
 ) -> Result<Delivery, Next> {
     let frame = parse::frame(packet)?;
+    // By the bridge: all that is asked of a packet is asked once more at its port.
+    if packet.origin() == 0 && alias::asked(packet, &frame, here, tables) {
+        return Ok(Delivery::onward(here));
+    }
     let station = find::station(&frame, port, here, tables).map_err(|stop| match stop {
         Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(&frame) => Next::Answer,
         stop => stop.into(),

@@ -1,6 +1,5 @@
 //! The part of `from_wire` for what returns to a connection of the kernel's that has another port outside ([`super::to_wire`]).
 
-use super::to_wire::onward;
 use super::{DnatPlan, Next};
 use crate::Tables;
 use crate::nat::{masquerade, port_change};
@@ -29,5 +28,5 @@ fn stages<P: Packet, T: Tables>(
     let (becomes, _) = tables.becomes(&segment.key).ok_or(stray)?;
     masquerade::follow(segment, &becomes, packet.length(), tables)?;
     port_change::write(packet, segment, &becomes);
-    Ok(onward(here))
+    Ok(Delivery::onward(here))
 }

@@ -15,7 +15,7 @@ use crate::nat::segment::Segment;
 use crate::nat::{claim, port_change, reply, segment, snat};
 use crate::stages::count;
 use crate::tables::Claimant;
-use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict, Way};
+use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::wire;
 use crate::wire::Packet;
 
@@ -70,7 +70,7 @@ pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: 
     let known = reply::becomes(segment, NODE, segment.opens(), packet.length(), tables);
     if let Some((becomes, _)) = known {
         port_change::write(packet, segment, &becomes);
-        return Verdict::Deliver(onward(here)).into();
+        return Verdict::Deliver(Delivery::onward(here)).into();
     }
     if is_claimed || segment.opens() { Next::Begin } else { BY_KERNEL.into() }
 }
@@ -116,18 +116,13 @@ fn begin_stages<P: Packet, T: Tables>(
     let is_open = snat::open(segment, &outlet, &opened, tables, &mut becomes);
     is_open.map_err(|_| Stop::Drop(DropReason::TupleTaken))?;
     port_change::write(packet, segment, &becomes);
-    Ok(onward(here))
+    Ok(Delivery::onward(here))
 }
 
 /// Whose a packet of the kernel's is.
 #[inline(always)]
 fn claimant<P: Packet>(packet: &P) -> Claimant {
     if packet.origin() == 0 { Claimant::Own } else { Claimant::Masqueraded }
-}
-
-/// On its way.
-pub(super) const fn onward(here: u32) -> Delivery {
-    Delivery { ifindex: here, slot: NO_SLOT, way: Way::Onward }
 }
 
 /// Whether a packet came in by a container's port: then the programs have translated it, or its way here would have been by a bridge.

@@ -33,10 +33,10 @@ pub fn marked<P: Packet>(packet: &P, port: &Port) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Takes the mark off what such a program does not pass.
+/// Takes the mark off what such a program does not leave to the kernel.
 #[inline(always)]
 pub fn unmark_unless_passed<P: Packet>(packet: &mut P, verdict: Verdict) -> Verdict {
-    if !verdict.is_passed() {
+    if !verdict.is_onward() {
         packet.take_checked();
     }
     verdict

@@ -39,6 +39,7 @@ impl MemoryTables {
             incoming_flows: RefCell::new(
                 world::incoming_flows().into_iter().map(|key| (key, BOOT_TIME)).collect(),
             ),
+            aliases: RefCell::new(outside::aliases(BOOT_TIME).into_iter().collect()),
             own_claims: RefCell::new(outside::own_claims().into_iter().map(|key| (key, BOOT_TIME)).collect()),
             now: Cell::new(world::NOW),
             mappings: outside::mappings().into_iter().collect(),

@@ -14,8 +14,9 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AcceptedFlow, AddressKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelShare, LinkLocal, Owner,
-    PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station, StationKey,
+    AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelShare,
+    LinkLocal, Owner, PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station,
+    StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -44,6 +45,7 @@ pub struct MemoryTables {
     /// Connections that the agent is asked for.
     pub opened: RefCell<Vec<FlowKey>>,
     pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
+    pub aliases: RefCell<BTreeMap<AliasKey, Alias>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub own_claims: RefCell<BTreeMap<TupleKey, u64>>,
     pub policers: RefCell<BTreeMap<u32, Policer>>,

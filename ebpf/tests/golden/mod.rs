@@ -14,6 +14,7 @@ pub mod filled_tables;
 pub mod interfaces;
 pub mod members;
 mod memory_accepted_flows;
+mod memory_aliases;
 mod memory_flows;
 mod memory_kernel_flows;
 pub mod memory_tables;

@@ -7,11 +7,11 @@ use shunt_dataplane::abi::translation::{
     Mapping, MappingKey, Masquerade, Outlet, SOURCE_BITS, SourceKey, TupleKey,
 };
 use shunt_dataplane::abi::{
-    AddressKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE, REVERSE_PATH_STRICT,
-    ReversePath,
+    AddressKey, Alias, AliasKey, PORT_MASQUERADED, PortKey, REVERSE_PATH_LOOSE, REVERSE_PATH_NONE,
+    REVERSE_PATH_STRICT, ReversePath,
 };
 use shunt_dataplane::tables::{Route, RouteQuery, Unrouted};
-use shunt_dataplane::wire::address::{Address, Mac};
+use shunt_dataplane::wire::address::{Address, L4Port, Mac};
 
 pub use super::connections::{assured, flows, fragments};
 use super::world::{BRIDGE, OTHER_BRIDGE, PLACES, Place};
@@ -194,6 +194,18 @@ pub fn reverse_paths() -> Vec<(PortKey, ReversePath)> {
         (PortKey { ifindex }, ReversePath { filter, group })
     };
     FILTERED.map(filter).into()
+}
+
+/// The port 40053 of the node asks tau's port 53 by its first name, and by the alias 61053 too.
+pub fn aliases(now: u64) -> Vec<(AliasKey, Alias)> {
+    let names = NODE.map(|(own, _)| address(own));
+    let alias = |(of, name): (IpAddr, Address)| {
+        let key = AliasKey { address: of.into(), port: 61_053.into(), pad: [0; 2] };
+        let [name_port, socket_port, port] = [8053, 40_053, 53].map(L4Port::from);
+        let alias = Alias { socket: 1, asked: now, name, name_port, socket_port, port, pad: [0; 2] };
+        (key, alias)
+    };
+    place("tau").addresses().into_iter().zip(names).map(alias).collect()
 }
 
 /// What answers the kernel's own: datagrams of the node's 8053 to the client's 5060, and of 7001 to 123.

@@ -5,7 +5,7 @@ use crate::Tables;
 use crate::abi::{HandedOn, Port};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
-use crate::nat::{self, fragments, masquerade, segment, snat};
+use crate::nat::{self, alias, fragments, masquerade, segment, snat};
 use crate::programs::{BeginPlan, Next};
 use crate::stages::{deliver, parse};
 use crate::verdict::{Delivery, PassReason, Stop};
@@ -41,6 +41,9 @@ fn reply_stages<'a, P: Packet, T: Tables>(
     let may_begin = snat::may_begin(&segment, port);
     let known = nat::reply::becomes(&segment, holder(frame, port, here), may_begin, bytes, tables);
     let Some((becomes, is_masqueraded)) = known else {
+        if alias::answered(packet, &segment, tables) {
+            return Ok(Delivery::onward(here));
+        }
         return Err(if may_begin { begins(&segment, frame, port, plan) } else { TO_NODE.into() });
     };
     deliver::survives(&segment.ip)?;

@@ -127,6 +127,7 @@ fn fill(machine: &mut Machine<'_>, case: &Case, now: u64) {
     let flows: Vec<_> =
         outside::own_claims().into_iter().map(|key| (key, KernelFlow { noticed: now })).collect();
     insert(machine, "OWN_CLAIMS", &flows);
+    insert(machine, "ALIASES", &outside::aliases(now));
 }
 
 fn insert<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
