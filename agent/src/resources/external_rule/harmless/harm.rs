@@ -112,13 +112,18 @@ impl Harm {
     }
 }
 
-/// Whether the source of anything is translated that these say to each other. Nobody minds the source of what is for a group or on a link.
+/// Whether the source of anything is translated that one of these says to another. What is for a group or on a link does not count: it is let through all the
+/// same.
 fn is_masqueraded_in(from: &Addresses, to: &Addresses, reach: &Reach) -> bool {
-    reach.is_open || reach.has_any_in(to) && reach.has_any_in(from)
+    // Two of each tell: a container that speaks to itself is not bridged.
+    let two_in = |some: &Addresses| -> Vec<IpAddr> {
+        reach.addresses.iter().filter(|address| some.has(**address)).take(2).copied().collect()
+    };
+    reach.is_open || two_in(to).iter().any(|to| two_in(from).iter().any(|from| from != to))
 }
 
 impl Reach {
     fn has_any_in(&self, addresses: &Addresses) -> bool {
-        self.addresses.iter().any(|address: &IpAddr| addresses.has(*address))
+        self.addresses.iter().any(|address| addresses.has(*address))
     }
 }

@@ -44,8 +44,10 @@ fn harm_in(rules: &str) -> Harm {
     harm_after(&[&format!("nft '{table}'")])
 }
 
+/// Whether a container of this address meets it, or a neighbour of its.
 fn is_met_by(harm: &Harm, address: &str) -> bool {
-    harm.is_met_in(&Reach { addresses: vec![address.parse().unwrap()], ..Reach::default() })
+    let addresses = [address, "10.77.0.99"].map(|address| address.parse().unwrap()).to_vec();
+    harm.is_met_in(&Reach { addresses, ..Reach::default() })
 }
 
 #[test]
@@ -251,6 +253,7 @@ fn translations_between_neighbors_do_harm() {
         ("prerouting", "fib daddr type != local dnat ip to 10.77.0.2;"),
         ("postrouting", "masquerade;"),
         ("postrouting", "ip saddr 10.77.0.0/24 snat ip to 192.0.2.1;"),
+        ("postrouting", "ip saddr 10.77.0.0/24 ip daddr 10.77.0.2 masquerade;"),
         ("postrouting", "meta mark 7 return; masquerade;"),
         ("postrouting", "meta mark & 7 == 0 masquerade;"),
         ("postrouting", "meta mark != 7 masquerade;"),
@@ -272,6 +275,8 @@ fn translations_of_what_leaves_or_of_others_addresses_are_harmless() {
         ("postrouting", "ip saddr 10.77.0.0/24 ip daddr != 10.77.0.0/24 masquerade;"),
         ("postrouting", "ip daddr 10.77.0.0/24 accept; ip daddr != 224.0.0.0/4 masquerade;"),
         ("postrouting", "ip saddr 172.17.0.0/16 masquerade;"),
+        ("postrouting", "ip saddr 10.77.0.2 ip daddr 10.77.0.2 masquerade;"),
+        ("postrouting", "ip saddr 127.0.0.1 ip daddr 10.77.0.2 masquerade;"),
         ("postrouting", "meta mark & 0x4000 == 0 return; masquerade;"),
         ("postrouting", "meta mark & 0x2000 == 0x2000 masquerade;"),
         ("postrouting", "meta mark != 7 counter return; meta mark set 0; masquerade;"),

@@ -153,3 +153,23 @@ fn object(expression: &Expression) -> Effect {
         _ => Effect::varying("an object", true),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use shunt_netlink::attribute::attribute;
+
+    use super::super::attributes::NFTA_MATCH_NAME;
+    use super::*;
+
+    #[test]
+    fn what_marks_for_a_security_module_acts_by_nf_tables_as_by_iptables() {
+        let expression = |name: &str, data| Expression { name: name.to_owned(), data };
+        let object = expression("objref", attribute(NFTA_OBJREF_IMM_TYPE, &SECMARK.to_be_bytes()));
+        let target = expression("target", attribute(NFTA_MATCH_NAME, b"SECMARK\0"));
+        for expression in [object, target] {
+            assert_eq!(effect(&expression, &[], 0), Effect::acting(), "{expression:?}");
+        }
+        let counter = expression("objref", attribute(NFTA_OBJREF_IMM_TYPE, &1u32.to_be_bytes()));
+        assert_eq!(effect(&counter, &[], 0), Effect::default());
+    }
+}
