@@ -36,6 +36,11 @@ pub enum ClientError {
     /// The other end speaks no HTTP/2.
     #[error("what listens is not the CNI service: {0}")]
     Protocol(#[from] hyper::Error),
+    /// Whoever listens has ended the connection instead.
+    #[error(
+        "the connection ended without an answer ({0}): what listens may be something else than the CNI service"
+    )]
+    Ended(String),
     /// The service has refused.
     #[error("{}", .0.message())]
     Refused(Box<Status>),
@@ -46,7 +51,11 @@ pub enum ClientError {
 
 impl From<Status> for ClientError {
     fn from(status: Status) -> Self {
-        Self::Refused(Box::new(status))
+        let source = std::error::Error::source(&status);
+        match source.and_then(|source| source.downcast_ref::<hyper::Error>()) {
+            Some(error) => Self::Ended(error.to_string()),
+            None => Self::Refused(Box::new(status)),
+        }
     }
 }
 
@@ -137,5 +146,24 @@ impl Client {
             }
             request.page_token = page.next_page_token;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_of_something_else_is_said_to_be_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let other = thread::spawn(move || drop(listener.accept().unwrap()));
+        let said = Client::connect(&path).and_then(|mut client| client.networks()).unwrap_err().to_string();
+        assert!(said.contains("something else") || said.contains("not the CNI service"), "{said}");
+        other.join().unwrap();
     }
 }

@@ -35,15 +35,34 @@ impl CniQuery {
             Ok(list) if self.json => code_of(print_json(&list)),
             Ok(list) => code_of(io::stdout().lock().write_all(text(&list).as_bytes())),
             Err(error) => {
-                let cure = match &error {
-                    ClientError::Unreachable(_) => ": is there a section `[api]` in the agent's file?",
-                    _ => "",
-                };
+                let cure = cure(&error);
                 // Nothing is left to be said if standard error is closed.
                 let _closed =
                     writeln!(io::stderr(), "the CNI service at {}: {error}{cure}", socket.display());
                 UNREACHABLE.into()
             }
         }
+    }
+}
+
+fn cure(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Unreachable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            ": root may ask, and members of the `group` of the section `[api]` in the agent's file"
+        }
+        ClientError::Unreachable(_) => ": is there a section `[api]` in the agent's file?",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_ask_is_told_who_may() {
+        let of = |kind: io::ErrorKind| cure(&ClientError::Unreachable(kind.into()));
+        assert!(of(io::ErrorKind::PermissionDenied).contains("`group`"));
+        assert!(of(io::ErrorKind::NotFound).contains("is there a section"));
     }
 }

@@ -20,11 +20,12 @@ pub struct ApiOptions {
     #[serde(deserialize_with = "listed")]
     pub cni_path: Vec<PathBuf>,
     /// Where results are cached, in libcni's files.
-    #[cfg_attr(test, schemars(extend("form" = "path")))]
+    #[cfg_attr(test, schemars(with = "String", extend("form" = "path")))]
+    #[serde(deserialize_with = "absolute")]
     pub cache_dir: PathBuf,
     /// The directories in which a container's namespace may be.
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("form" = "list of paths")))]
-    #[serde(deserialize_with = "absolute")]
+    #[serde(deserialize_with = "enclosing")]
     pub netns_dirs: Vec<PathBuf>,
 }
 
@@ -42,18 +43,40 @@ impl Default for ApiOptions {
 
 /// Paths that no program takes for others: it reads them from a list with colons, in a directory of its own.
 fn listed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    let paths = absolute(deserializer)?;
+    let paths = paths(deserializer)?;
     match paths.iter().find(|path| path.to_string_lossy().contains(':')) {
         Some(path) => Err(de::Error::custom(format!("{} has a colon in it", path.display()))),
         None => Ok(paths),
     }
 }
 
-fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    let paths = Vec::<PathBuf>::deserialize(deserializer)?;
-    match paths.iter().find(|path| !path.is_absolute()) {
-        Some(path) => Err(de::Error::custom(format!("{} is no absolute path", path.display()))),
+/// Directories outside of which there is something.
+fn enclosing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    let paths = paths(deserializer)?;
+    match paths.iter().find(|path| path.parent().is_none()) {
+        Some(path) => Err(de::Error::custom(format!("{} has every namespace in it", path.display()))),
         None => Ok(paths),
+    }
+}
+
+/// Absolute paths, one at least.
+fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    let paths = Vec::<PathBuf>::deserialize(deserializer)?;
+    if paths.is_empty() {
+        return Err(de::Error::custom("the list names no directory"));
+    }
+    paths.into_iter().map(checked).collect()
+}
+
+fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    checked(PathBuf::deserialize(deserializer)?)
+}
+
+fn checked<E: de::Error>(path: PathBuf) -> Result<PathBuf, E> {
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err(E::custom(format!("{} is no absolute path", path.display())))
     }
 }
 
@@ -72,7 +95,11 @@ mod tests {
         for (text, fault) in [
             ("cni_path = ['bin']", "absolute"),
             ("cni_path = ['/a:/b']", "colon"),
+            ("cni_path = []", "no directory"),
+            ("cache_dir = 'cache'", "absolute"),
             ("netns_dirs = ['../netns']", "absolute"),
+            ("netns_dirs = []", "no directory"),
+            ("netns_dirs = ['/run/netns', '/']", "every namespace"),
             ("enabled = true", "enabled"),
         ] {
             let error = read(text).unwrap_err().to_string();

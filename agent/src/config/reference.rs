@@ -161,6 +161,7 @@ fn example(key: &str, schema: &Value) -> Value {
         Some(form) if form.starts_with("duration") => return json!("250ms"),
         Some("list of prefixes") => return json!(["10.0.0.0/24"]),
         Some("list of paths") => return json!(["/a"]),
+        Some("path") => return json!("/a"),
         _ => {}
     }
     if let Some((word, _)) = words(schema).first() {

@@ -8,7 +8,7 @@ use serde_json::json;
 use shunt_cni::proto::v1::{AddRequest, Network, RegisterNetworkRequest, VersionRequest};
 use tonic::Code;
 
-use crate::client::{Client, OfCni as _, given};
+use crate::client::{Client, OfCni as _, given, named};
 use crate::world::World;
 
 #[test]
@@ -29,6 +29,8 @@ fn requests_that_make_no_sense_are_refused_with_their_code() {
         (with(&|request| request.attachment = None), 4, "container_id"),
         (with(&|request| request.attachment.as_mut().unwrap().ifname = "a/b".into()), 4, "a/b"),
         (with(&|request| request.attachment.as_mut().unwrap().container_id = "../x".into()), 4, "../x"),
+        (with(&|request| request.attachment.as_mut().unwrap().container_id = "c".repeat(201)), 4, "200"),
+        (with(&|request| request.network = Some(named(&"n".repeat(201)))), 7, "200"),
         (with(&|request| request.sandbox = None), 4, "namespace"),
         (
             with(&|request| request.sandbox.as_mut().unwrap().netns = "/proc/self/ns/net".into()),

@@ -96,3 +96,29 @@ fn what_the_first_add_has_made_outlives_another_one_that_nobody_waits_for() {
     client.delete(&asked).unwrap();
     world.assert_empty();
 }
+
+/// A second Add that makes something: shunt's part is made anew where it may be, for CHECK cannot be asked.
+#[test]
+fn what_the_first_add_has_made_outlives_another_one_that_runs_the_chain_and_is_late() {
+    let (mut world, _) = slow();
+    let mut shunt = world.shunt();
+    shunt["updateExisting"] = true.into();
+    let mut list = world.list(&[shunt, json!({ "type": "slow" })]);
+    list["cniVersion"] = "0.3.1".into();
+    let mut asked = world.container_of("two", &list);
+    let mut client = world.client();
+    let go = world.lab.root().join("foreign/slow.go");
+    std::fs::write(&go, "").unwrap();
+    client.add(&asked).unwrap();
+    let made = world.containers[1].namespace().command("ip", &["-o", "link", "show", "eth0"]).unwrap();
+    std::fs::remove_file(&go).unwrap();
+    // Another request, so that what is cached is no answer.
+    asked.sandbox.args = [("IgnoreUnknown".to_owned(), "1".to_owned())].into();
+    add_too_late(&world, &mut client, &asked);
+    // Waits for the one that was late.
+    client.add(&asked).unwrap();
+    let link = world.containers[1].namespace().command("ip", &["-o", "link", "show", "eth0"]).unwrap();
+    assert_eq!(link, made, "it is another one");
+    client.delete(&asked).unwrap();
+    world.assert_empty();
+}

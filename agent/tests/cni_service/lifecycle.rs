@@ -106,7 +106,7 @@ fn collection_leaves_what_is_listed_and_without_a_list_everything() {
     client.collect(asked[0].network.clone(), Some(&["two"])).unwrap();
     assert_eq!(world.cached(), ["pods-two-eth0"]);
     client.check(&asked[1]).unwrap();
-    assert_eq!(client.check(&asked[0]).unwrap_err().of_cni().code, 7, "nothing is known of it");
+    assert_eq!(client.check(&asked[0]).unwrap_err().of_cni().code, 3, "nothing is known of it");
     client.collect(asked[0].network.clone(), Some(&[])).unwrap();
     world.assert_empty();
 }

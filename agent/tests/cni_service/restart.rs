@@ -1,8 +1,12 @@
 //! An agent that ends while it is asked.
 
+use std::fs;
 use std::thread;
 
-use crate::client::{Asked, Client};
+use serde_json::json;
+
+use crate::client::{Asked, Client, OfCni as _};
+use crate::waiting::SLOW;
 use crate::world::{World, eventually};
 
 const CALLS: usize = 50;
@@ -32,10 +36,7 @@ fn an_agent_that_is_restarted_under_fifty_calls_leaves_nothing_that_a_delete_can
         let mut client = world.client();
         // By asking again with the same key clients learn what became of it.
         for asked in &crowd {
-            if client.add(asked).is_err() {
-                client.delete(asked).unwrap();
-                client.add(asked).unwrap();
-            }
+            client.add(asked).unwrap();
             client.check(asked).unwrap();
         }
         println!("killed {killed}: {done} of {CALLS} calls were answered before");
@@ -44,4 +45,27 @@ fn an_agent_that_is_restarted_under_fifty_calls_leaves_nothing_that_a_delete_can
         }
         world.assert_empty();
     }
+}
+
+#[test]
+fn an_add_that_an_agent_was_killed_in_is_done_when_it_is_asked_for_again() {
+    let mut world = World::start();
+    world.write_plugin("slow", SLOW);
+    let list = world.list(&[world.shunt(), json!({ "type": "slow" })]);
+    let asked = world.container_of("one", &list);
+    let [begun, go] = ["begun", "go"].map(|what| world.lab.root().join(format!("foreign/slow.{what}")));
+    let (socket, first) = (world.socket(), asked.clone());
+    let call = thread::spawn(move || Client::connect(&socket).add(&first).is_ok());
+    eventually("it is in the middle", || begun.exists());
+    world.node.agent_mut().kill().unwrap();
+    assert!(!call.join().unwrap());
+    fs::write(go, "").unwrap();
+    world.node.restart_agent().unwrap();
+    let mut client = world.client();
+    assert_eq!(client.check(&asked).unwrap_err().of_cni().code, 3);
+    let result = client.add(&asked).unwrap();
+    client.check(&asked).unwrap();
+    assert_eq!(client.add(&asked).unwrap(), result);
+    client.delete(&asked).unwrap();
+    world.assert_empty();
 }

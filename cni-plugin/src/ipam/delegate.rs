@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::error::IpamError;
-use crate::call::{Call, Failure, NameError, Verb};
+use crate::call::{Call, Failure, Verb};
 use crate::config::{Config, Personality, canonicalise};
 use crate::program::{self, is_program};
 use crate::result::AddResult;
@@ -21,8 +21,7 @@ impl<'a> Delegate<'a> {
     /// Looks the plugin up. An interface plugin is none: it would run its own IPAM, which is itself again, without end.
     pub(crate) fn find(name: &'a str, path: &[PathBuf]) -> Result<Self, IpamError> {
         if name.contains('/') || name == "." || name == ".." {
-            let why = "is not a file's name";
-            return Err(IpamError::Name(NameError::Interface { name: name.to_owned(), why }));
+            return Err(IpamError::Name(name.to_owned()));
         }
         if Personality::of_type(name).is_some_and(|role| role != Personality::Ipam) {
             return Err(IpamError::Interface(name.to_owned()));

@@ -4,15 +4,15 @@ use std::io;
 use std::time::Duration;
 
 use super::host_local;
-use crate::call::{Failure, NameError};
+use crate::call::Failure;
 use crate::result::ResultError;
 
 /// The IPAM failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IpamError {
     /// `ipam.type` cannot be the name of a program.
-    #[error("`ipam.type`: {0}")]
-    Name(NameError),
+    #[error("`ipam.type`: `{0}` is no name of a program: it has a slash, or is a directory's")]
+    Name(String),
     /// The IPAM plugin is in none of CNI_PATH's directories.
     #[error("IPAM plugin `{name}` is in none of the directories of CNI_PATH ({path})")]
     NotFound {
