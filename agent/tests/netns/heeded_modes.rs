@@ -118,3 +118,42 @@ fn a_container_whose_address_rules_refuse_is_asked_for_from_its_first_packet() {
     assert!(conversation.chat(1, 100).is_err());
     assert!(!ways(&stage, "one").is_empty());
 }
+
+/// As the reference's `ipMasq` and `portmap` have them.
+const OF_PLUGINS: [&str; 8] = [
+    "-N CNI-1",
+    "-A POSTROUTING -s 10.77.0.0/24 -j CNI-1",
+    "-A CNI-1 -d 10.77.0.0/24 -j ACCEPT",
+    "-A CNI-1 ! -d 224.0.0.0/4 -j MASQUERADE",
+    "-A POSTROUTING -m mark --mark 0x2000/0x2000 -j MASQUERADE",
+    "-N CNI-DN",
+    "-A CNI-DN -p udp --dport 7000 -j DNAT --to-destination 10.77.0.3:7001",
+    "-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-DN",
+];
+
+#[test]
+fn translations_are_asked_for_where_neighbours_would_meet_them() {
+    let stage = stage("");
+    for rule in OF_PLUGINS {
+        let command = format!("iptables-nft -t nat {rule}");
+        stage.node.namespace().command("sh", &["-c", &command]).unwrap();
+    }
+    sleep(LOOKED);
+    assert_eq!(ways(&stage, "one"), Vec::<String>::new(), "nobody need be asked");
+    assert_eq!(fast(&stage), 1.0, "each packet");
+    let [refused, led] = [7002, 7003].map(|port| echoes(&stage, port).remove(0));
+    let two = led.address().ip();
+    nft(
+        &stage,
+        &format!(
+            "table ip engine {{ chain at {{ type nat hook prerouting priority -100; ip daddr {two} udp dport 7002 drop; \
+             ip daddr {two} udp dport 7777 dnat to {two}:7003; }}; }}"
+        ),
+    );
+    until_heeded(&stage, "one");
+    let chat = |address| talk(&stage.sandboxes[0], Protocol::Udp, address).unwrap().chat(10, 100);
+    assert!(chat(refused.address()).is_err(), "it is refused");
+    chat((two, 7777).into()).unwrap();
+    let part = fast(&stage);
+    assert!(part > 0.9 && part < 1.0, "what they let through is fast once they were asked: {part}");
+}
