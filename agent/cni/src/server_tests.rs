@@ -18,7 +18,9 @@ use super::*;
 use crate::client::Channel;
 use crate::failure::{Failure, codes};
 use crate::proto::v1::network::Source;
-use crate::proto::v1::{Network, StatusRequest, VersionRequest};
+use crate::proto::v1::{
+    Network, RegisterNetworkRequest, StatusRequest, UnregisterNetworkRequest, VersionRequest,
+};
 
 const SOON: Duration = Duration::from_secs(8);
 
@@ -165,4 +167,23 @@ async fn answers_that_are_not_read_are_as_few_as_calls() {
     drop(unread);
     sleep(Duration::from_millis(300)).await;
     version(connect(&mut server, 1000).await).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_network_s_is_refused_before_anything_waits_for_it() {
+    let (_folder, mut server) = server().await;
+    let mut stub = connect(&mut server, 0).await.stub();
+    let code = |refused: Status| Failure::of_status(&refused).unwrap().unwrap().code;
+    for name in ["a/b".to_owned(), "n".repeat(100_000)] {
+        let refused = stub.unregister_network(UnregisterNetworkRequest { name }).await.unwrap_err();
+        assert_eq!(code(refused), codes::INVALID_CONFIG);
+    }
+    let list = |length: usize| {
+        let list = json!({ "name": "n".repeat(length), "plugins": [{ "type": "shunt" }] });
+        RegisterNetworkRequest { config_list: list.to_string().into_bytes() }
+    };
+    assert_eq!(code(stub.register_network(list(201)).await.unwrap_err()), codes::INVALID_CONFIG);
+    let name = stub.register_network(list(200)).await.unwrap().into_inner().name;
+    let named = Network { source: Some(Source::Name(name)) };
+    stub.status(StatusRequest { network: Some(named) }).await.unwrap();
 }

@@ -47,6 +47,12 @@ fn requests_that_make_no_sense_are_refused_with_their_code() {
         let refused = client.runtime.block_on(client.stub.add(request.clone())).unwrap_err().of_cni();
         assert!(refused.code == code && refused.msg.contains(mentions), "{request:?}: {refused:?}");
     }
+    // Of an id that no attachment can have there is nothing to delete.
+    for length in [201, 250, 300] {
+        let mut asked = good.clone();
+        asked.attachment.container_id = "c".repeat(length);
+        client.delete(&asked).unwrap();
+    }
     let own = world.node.namespace().path().to_str().unwrap().to_owned();
     let refused = client
         .runtime

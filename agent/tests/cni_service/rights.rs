@@ -51,6 +51,8 @@ fn a_member_of_the_group_asks() {
     let refused = runtime.block_on(stub.status(StatusRequest { network: Some(own) })).unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
     runtime.block_on(stub.status(StatusRequest { network: Some(named("pods")) })).unwrap();
+    // Its failures fill no log.
+    runtime.block_on(stub.status(StatusRequest { network: Some(named("nowhere")) })).unwrap_err();
     runtime.block_on(stub.version(VersionRequest {})).unwrap();
     runtime.block_on(stub.capacity(CapacityRequest {})).unwrap();
     let names = runtime.block_on(stub.list_networks(ListNetworksRequest {})).unwrap().into_inner().names;
@@ -104,5 +106,7 @@ fn a_member_of_the_group_may_ask_and_change_nothing() {
     let (is_member_answered, said) = ask(GROUP);
     assert!(is_member_answered, "{said}");
     assert!(!ask("47112").0);
+    let log = world.node.agent().log_tail();
+    assert!(!log.contains("nowhere"), "{log}");
     assert_eq!(world.left(), ["state networks/pods.conflist"]);
 }
