@@ -75,7 +75,7 @@ impl<'a, S: Source> Reader<'a, S> {
             harm.add(&done);
             match leaving(rule, self.table.family) {
                 Some(Leaving::Unmarked) => {
-                    harm.add(&Harm::by(String::new()).to_marked());
+                    harm.add(&Harm::by(String::new()).for_marked());
                     break;
                 }
                 Some(Leaving::To(asked)) => left.add(&self.lasting(asked)?),
@@ -96,14 +96,14 @@ impl<'a, S: Source> Reader<'a, S> {
             }
         }
         if !done.is_any() || self.is_tracked && is_for_invalid(&rule[..first]) {
-            return Ok(done.to_marked_at_most());
+            return Ok(done.marked_part());
         }
         let is_for_marked = |at| marks::asked(&rule[at..first]).is_some_and(|mark| !mark.is_for_unmarked);
         if (0..first).any(is_for_marked) {
-            return Ok(done.to_marked());
+            return Ok(done.for_marked());
         }
         if is_for_node(&rule[..first]) {
-            return Ok(done.to_node());
+            return Ok(done.for_node());
         }
         self.confined(done, &rule[..=first])
     }

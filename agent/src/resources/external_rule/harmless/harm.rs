@@ -72,33 +72,33 @@ impl Harm {
     }
 
     /// The same, done to marked packets only.
-    pub(super) fn to_marked(self) -> Self {
+    pub(super) fn for_marked(self) -> Self {
         Self { marked: self.marked || self.is_any(), ..Self::default() }
     }
 
     /// What of it is done to marked packets.
-    pub(super) fn to_marked_at_most(self) -> Self {
+    pub(super) fn marked_part(self) -> Self {
         Self { marked: self.marked, ..Self::default() }
     }
 
     /// The same, done to what is sent to the node's own addresses only.
-    pub(super) fn to_node(self) -> Self {
+    pub(super) fn for_node(self) -> Self {
         Self { to_node: self.is_any(), marked: self.marked, ..Self::default() }
     }
 
     /// The same, done to what is sent to these only.
     pub(super) fn confined_to(self, to: &Addresses) -> Self {
         let refused = if self.by.is_some() { to.clone() } else { self.to.within(to) };
-        self.to_others(refused, |known| known.within(to))
+        self.narrowed_to(refused, |known| known.within(to))
     }
 
     /// The same, but for what is sent to these.
     pub(super) fn without(self, left: &Addresses) -> Self {
         let refused = if self.by.is_some() { Addresses::every() } else { self.to.clone() };
-        self.to_others(refused.without(left), |known| known.without(left))
+        self.narrowed_to(refused.without(left), |known| known.without(left))
     }
 
-    fn to_others(self, refused: Addresses, narrowed: impl Fn(&Addresses) -> Addresses) -> Self {
+    fn narrowed_to(self, refused: Addresses, narrowed: impl Fn(&Addresses) -> Addresses) -> Self {
         let masqueraded = self.masqueraded.into_iter().map(|(to, from)| (narrowed(&to), from));
         let masqueraded = masqueraded.filter(|(to, _)| !to.is_empty());
         Self { by: None, to: refused, masqueraded: masqueraded.collect(), ..self }

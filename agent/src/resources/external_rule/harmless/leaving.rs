@@ -3,13 +3,11 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
-use super::super::reading::attributes::{NFTA_IMMEDIATE_DATA, NFTA_IMMEDIATE_DREG, NFTA_MATCH_NAME, is_meta};
+use super::super::reading::attributes::{NFTA_IMMEDIATE_DATA, NFTA_IMMEDIATE_DREG, is_meta};
 use super::super::reading::ip::ether_type;
 use super::super::reading::marks;
+use super::super::reading::silent::is_silent;
 use super::confinement::{Asked, End, asked};
-
-/// The match of iptables that asks for nothing.
-const COMMENT: &str = "comment";
 
 /// Who leaves a chain by a rule, each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +39,4 @@ pub(super) fn leaving(rule: &[Expression], family: u8) -> Option<Leaving> {
         |pair: &[Expression]| is_meta(&pair[0], libc::NFT_META_NFPROTO) || ether_type(pair).is_some();
     let of_family = if asking.len() > loads && is_family(&asking[..2]) { 2 } else { 0 };
     (asking.len() == loads + of_family).then_some(Leaving::To(to))
-}
-
-/// Whether an expression asks for nothing.
-fn is_silent(expression: &Expression) -> bool {
-    let is_comment = || expression.text(NFTA_MATCH_NAME).as_deref() == Some(COMMENT);
-    matches!(expression.name.as_str(), "counter" | "last" | "log")
-        || expression.name == "match" && is_comment()
 }

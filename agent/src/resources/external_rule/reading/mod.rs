@@ -7,6 +7,7 @@ pub(super) mod ip;
 pub(super) mod local;
 pub(super) mod marks;
 pub(super) mod protocol;
+pub(super) mod silent;
 pub(super) mod source;
 pub(super) mod states;
 pub(super) mod xtables;

@@ -4,15 +4,13 @@ use nix::libc;
 use shunt_netlink::nf_tables::{Expression, Verdict};
 
 use super::super::reading::attributes::{
-    NFTA_IMMEDIATE_DATA, NFTA_LOOKUP_DREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET, NFTA_MATCH_NAME,
+    NFTA_IMMEDIATE_DATA, NFTA_LOOKUP_DREG, NFTA_LOOKUP_FLAGS, NFTA_LOOKUP_SET,
 };
 use super::super::reading::expression::effect;
+use super::super::reading::silent::is_silent;
 use super::super::reading::states::{self, ESTABLISHED, NEW};
 use super::super::reading::xtables;
 use super::never_fast;
-
-/// The match of iptables that asks for nothing.
-const COMMENT: &str = "comment";
 
 /// A set that a rule looks up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,17 +85,6 @@ pub(super) fn summary(rule: &[Expression], family: u8) -> Summary {
 /// Whether it has the packet not tracked.
 fn untracks(expression: &Expression) -> bool {
     expression.name == "notrack" || expression.name == "target" && xtables::untracks(expression)
-}
-
-/// Whether expressions of this kind neither ask nor decide.
-pub(super) fn is_silent_kind(name: &str) -> bool {
-    matches!(name, "counter" | "last" | "log")
-}
-
-/// What neither asks nor decides.
-fn is_silent(expression: &Expression) -> bool {
-    let is_comment = || expression.text(NFTA_MATCH_NAME).as_deref() == Some(COMMENT);
-    is_silent_kind(&expression.name) || expression.name == "match" && is_comment()
 }
 
 fn lookup(expression: &Expression, at: usize, rule: &[Expression]) -> Option<Lookup> {

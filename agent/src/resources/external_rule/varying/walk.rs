@@ -6,9 +6,10 @@ use nix::libc;
 use shunt_netlink::NetlinkError;
 use shunt_netlink::nf_tables::{Element, Set, TableOf, Verdict};
 
+use super::super::reading::silent::is_silent_kind;
 use super::super::reading::source::Source;
 use super::super::reading::states::{self, ESTABLISHED, NEW};
-use super::rule::{Lookup, Summary, is_silent_kind, summary};
+use super::rule::{Lookup, Summary, summary};
 
 /// Rules that are read at most, of one chain at a hook. A rule beyond may do anything.
 const MOST: usize = 20_000;
