@@ -72,7 +72,7 @@ impl Chain<'_> {
         let made = match self.run_all(&plugins) {
             Ok(made) => Cached::of(self.list, subject, made),
             Err((failure, None)) => {
-                self.begun.remove(network, subject)?;
+                self.end();
                 return Err(failure);
             }
             Err((failure, Some(result))) => {
@@ -84,8 +84,17 @@ impl Chain<'_> {
             self.undo(&made.result);
             return Err(failure);
         }
-        self.begun.remove(network, subject)?;
+        self.end();
         Ok(Added { result: made.result.to_string().into_bytes(), is_new: true })
+    }
+
+    /// The ADD is not in the middle any more. A mark that stays says nothing of an attachment that is known, and costs the next ADD a DEL of nothing.
+    fn end(&self) {
+        let removed = self.begun.remove(&self.list.name, self.at.subject);
+        if let Err(failure) = removed {
+            let error = &*logged(&failure.msg);
+            tracing::warn!(error, "the mark of an ADD that has ended could not be removed");
+        }
     }
 
     /// Whether the attachment is what its result says.
