@@ -75,3 +75,19 @@ impl<'a> Delegate<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_name_of_a_program_is_said_to_be_so_of_the_key() {
+        for name in ["../sh", ".", "a/b"] {
+            let refused = Delegate::find(name, &[]).unwrap_err().to_string();
+            assert!(
+                refused.starts_with(&format!("`ipam.type`: `{name}` is no name of a program")),
+                "{refused}"
+            );
+        }
+    }
+}
