@@ -90,17 +90,6 @@ fn what_refuses_or_changes_something_does_harm() {
         "ip daddr @caught drop;",
         "ip daddr @written drop;",
         "ip daddr @overwritten drop;",
-        "ip daddr 224.0.0.0/4 drop;",
-        "ip daddr 239.1.2.3 udp dport 5353 drop;",
-        "ip daddr 255.255.255.255 drop;",
-        "ip6 daddr ff02::fb drop;",
-        "ip daddr != { 10.96.0.1, 10.96.0.2 } drop;",
-        "ip daddr != 10.96.0.0/16 drop;",
-        "ip daddr 10.96.0.0/16 accept; drop;",
-        "ip daddr 10.77.0.2 tcp dport 80 accept; drop;",
-        "meta mark 7 accept; drop;",
-        "fib saddr type local drop;",
-        "fib daddr type unicast drop;",
         "ip6 daddr fe80::/10 tcp dport 25 drop;",
         "meta mark set 7 ip daddr 10.96.0.1 counter;",
         "meta mark set 7 ct state invalid counter;",
@@ -123,6 +112,26 @@ fn what_refuses_or_changes_something_does_harm() {
         harm_in("accept; tcp dport 25 drop;").by.as_deref(),
         Some("rule 2 of the chain forward of the table fw")
     );
+}
+
+#[test]
+fn what_is_for_groups_or_for_all_but_some_is_met_by_every_container() {
+    for rules in [
+        "ip daddr 224.0.0.0/4 drop;",
+        "ip daddr 239.1.2.3 udp dport 5353 drop;",
+        "ip daddr 255.255.255.255 drop;",
+        "ip6 daddr ff02::fb drop;",
+        "ip daddr != { 10.96.0.1, 10.96.0.2 } drop;",
+        "ip daddr != 10.96.0.0/16 drop;",
+        "ip daddr 10.96.0.0/16 accept; drop;",
+        "ip daddr 10.77.0.2 tcp dport 80 accept; drop;",
+        "meta mark 7 accept; drop;",
+        "fib saddr type local drop;",
+        "fib daddr type unicast drop;",
+    ] {
+        let harm = harm_in(rules);
+        assert!(is_met_by(&harm, "10.77.0.2"), "{rules}: {harm:?}");
+    }
 }
 
 #[test]
