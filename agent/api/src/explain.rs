@@ -22,8 +22,8 @@ pub enum Origin {
     Host,
 }
 
-/// A packet: its bytes in hex from the Ethernet header on, or where it goes, as `tcp 10.0.0.2:80`, `icmp 10.0.0.2` or
-/// `arp 10.0.0.2`.
+/// A packet: its bytes in hex from the Ethernet header on, or where it goes, as `tcp 10.0.0.2:80`, `tcp 10.0.0.2:80 from 41000`,
+/// `icmp 10.0.0.2` or `arp 10.0.0.2`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
@@ -31,6 +31,8 @@ pub enum Question {
     Frame(Vec<u8>),
     /// The first packet of a conversation with this end.
     Begins(Kind, IpAddr, u16),
+    /// A packet in the middle of one, from this port.
+    Continues(Kind, IpAddr, u16, u16),
 }
 
 /// What a conversation begins with.
@@ -55,7 +57,7 @@ pub enum QuestionError {
     Origin,
     /// Not a [`Question`].
     #[error(
-        "is bytes in hex, or a packet like `tcp 10.0.0.2:80`, `udp [fd00::2]:53`, `icmp 10.0.0.2`, `arp 10.0.0.2`"
+        "is bytes in hex, or a packet like `tcp 10.0.0.2:80`, `tcp 10.0.0.2:80 from 41000`, `udp [fd00::2]:53`, `icmp 10.0.0.2`, `arp 10.0.0.2`"
     )]
     Packet,
     /// No frame is so short or so long.
@@ -94,8 +96,14 @@ impl FromStr for Question {
         let address = |text: &str| text.parse::<IpAddr>().map_err(|_| QuestionError::Packet);
         match kind {
             Kind::Tcp | Kind::Udp => {
-                let end: SocketAddr = end.parse().map_err(|_| QuestionError::Packet)?;
-                Ok(Self::Begins(kind, end.ip(), end.port()))
+                let (to, from) = end.split_once(" from ").map_or((end, None), |(to, from)| (to, Some(from)));
+                let to: SocketAddr = to.trim().parse().map_err(|_| QuestionError::Packet)?;
+                let from =
+                    from.map(|port| port.trim().parse().map_err(|_| QuestionError::Packet)).transpose()?;
+                Ok(match from {
+                    Some(from) => Self::Continues(kind, to.ip(), to.port(), from),
+                    None => Self::Begins(kind, to.ip(), to.port()),
+                })
             }
             Kind::Icmp => Ok(Self::Begins(kind, address(end)?, 0)),
             Kind::Arp => match address(end)? {
@@ -183,6 +191,7 @@ mod tests {
         let cases = [
             ("tcp 10.0.0.2:80", Question::Begins(Kind::Tcp, ip("10.0.0.2"), 80)),
             ("udp  [fd00::2]:53", Question::Begins(Kind::Udp, ip("fd00::2"), 53)),
+            ("tcp 10.0.0.2:80 from 41000", Question::Continues(Kind::Tcp, ip("10.0.0.2"), 80, 41_000)),
             ("icmp fd00::2", Question::Begins(Kind::Icmp, ip("fd00::2"), 0)),
             ("arp 10.0.0.2", Question::Begins(Kind::Arp, ip("10.0.0.2"), 0)),
             (
@@ -193,7 +202,18 @@ mod tests {
         for (text, question) in cases {
             assert_eq!(text.parse(), Ok(question), "{text}");
         }
-        for text in ["", "tcp 10.0.0.2", "arp fd00::2", "sctp 10.0.0.2:80", "0g", "012", "tcp"] {
+        for text in [
+            "",
+            "tcp 10.0.0.2",
+            "arp fd00::2",
+            "sctp 10.0.0.2:80",
+            "0g",
+            "012",
+            "tcp",
+            "tcp 10.0.0.2:80 from",
+            "tcp 10.0.0.2:80 from 70000",
+            "icmp 10.0.0.2 from 1",
+        ] {
             assert_eq!(text.parse::<Question>(), Err(QuestionError::Packet), "{text}");
         }
         assert_eq!("0102".parse::<Question>(), Err(QuestionError::Length(2)));

@@ -55,6 +55,9 @@ fn filters_text(FilterReport { mode, heeded, by, opens, opens_by, .. }: &FilterR
     if *heeded {
         let why = why(by);
         text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
+    } else {
+        let why = if mode == "bypass" { "" } else { ": nobody has rules that may refuse or change any" };
+        text.push_str(&format!("  others' rules are not asked for flows between containers ({mode}{why})\n"));
     }
     if *opens {
         let why = why(opens_by);

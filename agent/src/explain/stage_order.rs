@@ -89,7 +89,7 @@ pub const fn idle(stage: Stage) -> &'static str {
         Stage::Classify => "in the VLAN of the port's untagged frames",
         Stage::Isolate => "not both ends are isolated",
         Stage::FlowAffinity => "no flow of this port is the kernel's",
-        Stage::Accept => "others have no rules for the port",
+        Stage::Accept => "others' rules are not asked for the port",
         Stage::TrackKernelFlow => "no flow of the kernel's",
         Stage::Find => "not for a station",
         Stage::Retag => "not another form than it has",

@@ -97,6 +97,20 @@ pub(crate) fn echoes(stage: &Stage, port: u16) -> Vec<Echo> {
     two.addresses().into_iter().map(|address| two.echo(address, port).unwrap()).collect()
 }
 
+/// That a packet of a conversation that was let through is explained as such, and the first of another one as the kernel's.
+fn assert_explained(stage: &Stage, protocol: Protocol, to: SocketAddr, from: SocketAddr) {
+    let protocol = format!("{protocol:?}").to_lowercase();
+    let explain = |packet: &str| {
+        let asked = ["--from", "pods/one/eth0", "--packet", packet];
+        stage.node.agent().ask_with("explain", &asked).unwrap()
+    };
+    let later = explain(&format!("{protocol} {to} from {}", from.port()));
+    assert_eq!(later["verdict"], "deliver", "{later}");
+    assert!(later.to_string().contains("let through from its"), "{later}");
+    let first = explain(&format!("{protocol} {to}"));
+    assert_eq!((&first["verdict"], &first["reason"]), (&"pass".into(), &"unaccepted".into()), "{first}");
+}
+
 #[test]
 fn what_rules_let_through_takes_the_fast_path_and_what_they_refuse_never_passes() {
     let stage = stage("filters = 'heed'");
@@ -107,6 +121,7 @@ fn what_rules_let_through_takes_the_fast_path_and_what_they_refuse_never_passes(
             let mut talk = talk(one, protocol, echo.address()).unwrap();
             let fast = share_of(&stage, "one", &mut talk);
             assert!(fast > 0.98, "{protocol:?} to {}: {fast}", echo.address());
+            assert_explained(&stage, protocol, echo.address(), talk.own_end().unwrap());
         }
     }
     for echo in echoes(&stage, 7001) {

@@ -47,6 +47,17 @@ impl Conversation {
         Ok(Self { socket, with, said: 0 })
     }
 
+    /// The end in `namespace`.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn own_end(&self) -> Result<SocketAddr> {
+        Ok(match &self.socket {
+            Socket::Tcp(stream) => stream.local_addr()?,
+            Socket::Udp(socket) => socket.local_addr()?,
+        })
+    }
+
     /// Sends `length` bytes that were never sent before, at most 32 KiB (1,400 over UDP), and compares what comes back.
     ///
     /// # Errors

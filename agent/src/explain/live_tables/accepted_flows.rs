@@ -25,7 +25,9 @@ impl AcceptedFlows for LiveTables<'_> {
             let [low, high] = flow.seen.map(ago);
             let rules = match flow.generation == heeding.generation {
                 false => ", by earlier rules",
-                true if heeding.lease == 0 => ", and each of its packets is asked for",
+                true if heeding.lease == 0 => {
+                    ", and each of its packets is asked for: `status` names the rule"
+                }
                 true => "",
             };
             format!("let through from its lower end {low}, from its higher {high}{rules}")
@@ -34,7 +36,12 @@ impl AcceptedFlows for LiveTables<'_> {
     }
 
     fn accept_flow(&self, _key: &FlowKey, _value: &AcceptedFlow) {
-        self.note(Asked::Accepted, "its flow would be noted as let through by others' rules".to_owned());
+        let kept = if self.heeding().unwrap_or_default().lease == 0 {
+            ", and each of its packets is asked for: `status` names the rule"
+        } else {
+            ""
+        };
+        self.note(Asked::Accepted, format!("its flow would be noted as let through by others' rules{kept}"));
     }
 
     fn count_checked(&self, key: &FlowKey) -> Option<u16> {

@@ -20,7 +20,7 @@ use crate::datapath::maps::lookup;
 use crate::datapath::{encode, in_map, programs};
 use crate::explain::frame::Frame;
 use crate::explain::live_tables::{LiveTables, Times};
-use crate::explain::synthetic_frame::{self, Ends};
+use crate::explain::synthetic_frame::{self, Ends, Place};
 use crate::explain::{self, Travelled};
 use crate::kernel::KernelError;
 use crate::registry::Attachment;
@@ -233,17 +233,17 @@ impl Node {
         question: &Question,
         ends: impl FnOnce(IpAddr) -> Option<Ends>,
     ) -> Result<Vec<u8>, Refusal> {
-        match question {
-            Question::Frame(bytes) => Ok(bytes.clone()),
-            Question::Begins(kind, to, port) => {
-                let frame = ends(*to).and_then(|ends| synthetic_frame::frame(*kind, &ends, *port));
-                frame.ok_or_else(|| Refusal::Malformed {
-                    field: "packet",
-                    value: to.to_string(),
-                    reason: "is of a family that the sender has no address of",
-                })
-            }
-        }
+        let (kind, to, port, place) = match question {
+            Question::Frame(bytes) => return Ok(bytes.clone()),
+            Question::Begins(kind, to, port) => (kind, to, port, Place::First),
+            Question::Continues(kind, to, port, from) => (kind, to, port, Place::Later(*from)),
+        };
+        let frame = ends(*to).and_then(|ends| synthetic_frame::frame(*kind, &ends, *port, place));
+        frame.ok_or_else(|| Refusal::Malformed {
+            field: "packet",
+            value: to.to_string(),
+            reason: "is of a family that the sender has no address of",
+        })
     }
 
     fn ends_of(&self, sender: &Attachment, to: IpAddr) -> Option<Ends> {
@@ -263,7 +263,9 @@ impl Node {
         let mut known = self.registry.attachments();
         match question {
             Question::Begins(Kind::Arp, ..) => None,
-            Question::Begins(_, to, _) => known.find(|known| known.port.ips.contains(to)),
+            Question::Begins(_, to, _) | Question::Continues(_, to, ..) => {
+                known.find(|known| known.port.ips.contains(to))
+            }
             Question::Frame(bytes) => {
                 let mac = destination(bytes)?;
                 known.find(|known| known.mac.is(mac))
