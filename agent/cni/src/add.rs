@@ -7,6 +7,7 @@ use crate::cache::Cached;
 use crate::chain::Chain;
 use crate::failure::{Failure, codes, logged};
 use crate::list::PluginConfig;
+use crate::netns_id::Now;
 use crate::plugin::{Plugin, Surroundings};
 use crate::subject::Subject;
 
@@ -33,7 +34,8 @@ type Plugins<'a> = [(Plugin, &'a PluginConfig)];
 
 impl Chain<'_> {
     /// ADD. The same request once more answers what is cached, where CHECK finds it whole, or cannot be asked and the namespace is still the same; another one
-    /// for an attachment that CHECK finds whole is refused. What an ADD has left that a killed process has begun is deleted first.
+    /// for an attachment that CHECK finds whole is refused. What an ADD has left that a killed process has begun is deleted first; so is an attachment in a
+    /// namespace that is not at its path any more, since another one is there: the new one is not entered for that.
     ///
     /// # Errors
     /// The failed plugin's. The plugins before it are undone, and the failed one, if it is not shunt; not where there has been an attachment before, which
@@ -43,34 +45,46 @@ impl Chain<'_> {
         let (network, subject) = (&self.list.name, self.at.subject);
         self.cache.admits(network, subject)?;
         self.begun.admits(network, subject)?;
-        let Some(known) = self.cached() else { return self.add_first() };
+        let now = (self.netns_id)(&subject.netns);
+        let Some(known) = self.cached() else { return self.add_first(now) };
+        self.end();
+        let place = known.compare(&subject.netns, now.as_deref());
+        if place == Now::Replaced {
+            self.delete_cached(&known.without_netns()).map_err(|failure| left("attachment", failure))?;
+            return self.add_first(now);
+        }
         let is_same = known.is_of(self.list, subject);
         let found = self.look_at(&known);
         let broken = match found {
             Known::Whole if !is_same => return Err(self.taken()),
-            Known::Unchecked if !is_same || !known.is_in_place() => None,
+            Known::Unchecked if !is_same || place != Now::Same => None,
             Known::Whole | Known::Unchecked => {
                 return Ok(Added { result: known.result.to_string().into_bytes(), is_new: false });
             }
             Known::Broken(failure) => Some(failure),
         };
+        let begun = self.to_cache(now);
         let made = self.run_all(&self.plugins()?).map_err(|(failure, _)| told(failure, broken.as_ref()))?;
         let result = made.to_string().into_bytes();
-        self.cache.write(&Cached::of(self.list, subject, made))?;
+        self.cache.write(&begun.with(made))?;
         Ok(Added { result, is_new: false })
     }
 
     /// ADD of an attachment that is not known.
-    fn add_first(&self) -> Result<Added, Failure> {
+    fn add_first(&self, now: Option<String>) -> Result<Added, Failure> {
         let (network, subject) = (&self.list.name, self.at.subject);
         let plugins = self.plugins()?;
         if let Some(begun) = self.begun.read(network, subject) {
-            let undone = self.delete_cached(&begun);
-            undone.unwrap_or_else(|failure| self.warn("an ADD that was not finished", &failure));
+            let begun = match begun.compare(&subject.netns, now.as_deref()) {
+                Now::Replaced => begun.without_netns(),
+                Now::Same | Now::Unknown => begun,
+            };
+            self.delete_cached(&begun).map_err(|failure| left("ADD that was not finished", failure))?;
         }
-        self.begun.write(&Cached::of(self.list, subject, Value::Null))?;
+        let begun = self.to_cache(now);
+        self.begun.write(&begun)?;
         let made = match self.run_all(&plugins) {
-            Ok(made) => Cached::of(self.list, subject, made),
+            Ok(result) => begun.with(result),
             Err((failure, None)) => {
                 self.end();
                 return Err(failure);
@@ -88,13 +102,18 @@ impl Chain<'_> {
         Ok(Added { result: made.result.to_string().into_bytes(), is_new: true })
     }
 
-    /// The ADD is not in the middle any more. A mark that stays says nothing of an attachment that is known, and costs the next ADD a DEL of nothing.
+    /// No ADD is in the middle. A mark that stays beside a result goes with the next ADD, Delete or GC.
     fn end(&self) {
         let removed = self.begun.remove(&self.list.name, self.at.subject);
         if let Err(failure) = removed {
             let error = &*logged(&failure.msg);
             tracing::warn!(error, "the mark of an ADD that has ended could not be removed");
         }
+    }
+
+    /// What is to be known of the attachment, but for its result: with the namespace that is there before anything is done.
+    fn to_cache(&self, now: Option<String>) -> Cached {
+        Cached::of(self.list, self.at.subject, (now, Value::Null))
     }
 
     /// Whether the attachment is what its result says.
@@ -164,11 +183,17 @@ impl Chain<'_> {
 fn told(failure: Failure, broken: Option<&Failure>) -> Failure {
     let Some(broken) = broken.filter(|_| failure.code == codes::EXISTS) else { return failure };
     let between = if failure.details.is_empty() { "" } else { "; " };
+    // The end is what is cut.
     let details = format!(
-        "{}{between}CHECK of the attachment failed with code {}: {}",
-        failure.details, broken.code, broken.msg
+        "CHECK of the attachment failed with code {}: {}{between}{}",
+        broken.code, broken.msg, failure.details
     );
     Failure { details, ..failure }
+}
+
+/// Something from before could not be deleted. It is still known, for the next ADD or a DEL.
+fn left(what: &str, failure: Failure) -> Failure {
+    Failure { msg: format!("DEL of an earlier {what}: {}", failure.msg), ..failure }
 }
 
 fn read_result(config: &PluginConfig, output: &[u8]) -> Result<Value, Failure> {

@@ -18,6 +18,7 @@ use crate::trace::Trace;
 const PLUGIN: &str = r#"#!/bin/sh
 cat > /dev/null
 echo "$CNI_COMMAND" >> "$0.calls"
+echo "$CNI_NETNS" >> "$0.netns"
 if grep -qsx "$CNI_COMMAND" "$0.fails"; then
   echo '{"cniVersion": "1.1.0", "code": 106, "msg": "refused at '$CNI_COMMAND'"}'
   exit 1
@@ -39,7 +40,7 @@ impl World {
         let root = folder.path().canonicalize().unwrap();
         fs::write(root.join("fake"), PLUGIN).unwrap();
         fs::set_permissions(root.join("fake"), Permissions::from_mode(0o755)).unwrap();
-        fs::write(root.join("netns"), "").unwrap();
+        fs::write(root.join("netns"), "first").unwrap();
         let settings = Settings {
             agent_socket: PathBuf::new(),
             cni_path: vec![root.clone()],
@@ -63,7 +64,7 @@ impl World {
         let trace = Trace::default();
         let at =
             Surroundings { settings: &self.settings, subject: &self.subject, trace: &trace, caller: None };
-        work(&Chain { list, cache: &self.cache, begun: &self.begun, at })
+        work(&Chain { list, cache: &self.cache, begun: &self.begun, at, netns_id: looked_at })
     }
 
     fn add(&self, list: &NetworkList) -> Result<Added, Failure> {
@@ -85,6 +86,11 @@ impl World {
     fn has_begun(&self) -> bool {
         self.begun.read("net", &self.subject).is_some()
     }
+}
+
+/// A namespace here is a file, and another one has another text.
+fn looked_at(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().filter(|text| !text.is_empty())
 }
 
 fn list(version: &str, more: &Value) -> NetworkList {
@@ -112,11 +118,39 @@ fn where_check_cannot_be_asked_the_same_request_has_the_same_answer() {
         assert_eq!((again.result, again.is_new), (first.result, false));
         assert_eq!(world.calls(), ["ADD"]);
         // A container that was started anew has nothing of it.
-        fs::write(world.path().join("new"), "").unwrap();
-        fs::rename(world.path().join("new"), world.path().join("netns")).unwrap();
-        world.add(&list).unwrap_err();
-        assert_eq!(world.calls(), ["ADD"]);
+        fs::write(world.path().join("netns"), "second").unwrap();
+        assert!(world.add(&list).is_err());
+        assert_eq!(world.calls(), ["DEL", "ADD", "DEL"]);
+        world.fail_at("");
+        assert!(world.add(&list).unwrap().is_new);
+        world.add(&list).unwrap();
+        assert_eq!(world.calls(), ["ADD"], "the second one's is known then");
     }
+}
+
+#[test]
+fn an_attachment_whose_namespace_is_another_one_now_is_deleted_without_entering_that() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    world.add(&list).unwrap();
+    fs::write(world.path().join("netns"), "second").unwrap();
+    world.fail_at("DEL");
+    let refused = world.add(&list).unwrap_err();
+    assert!(refused.msg.contains("DEL of an earlier attachment"), "{refused:?}");
+    assert!(world.cache.read("net", &world.subject).is_some(), "it is known until it is deleted");
+    world.fail_at("");
+    assert!(world.add(&list).unwrap().is_new);
+    assert_eq!(world.calls(), ["ADD", "DEL", "DEL", "ADD"], "CHECK might find nothing");
+    let entered = fs::read_to_string(world.path().join("fake.netns")).unwrap();
+    assert_eq!(entered.lines().map(str::is_empty).collect::<Vec<_>>(), [false, true, true, false]);
+}
+
+#[test]
+fn where_it_cannot_be_known_which_namespace_it_is_the_chain_is_run() {
+    let (world, list) = (World::new(), list("0.3.1", &Value::Null));
+    fs::write(world.path().join("netns"), "").unwrap();
+    world.add(&list).unwrap();
+    world.add(&list).unwrap();
+    assert_eq!(world.calls(), ["ADD", "ADD"]);
 }
 
 #[test]
@@ -130,9 +164,16 @@ fn who_is_refused_because_check_fails_is_told_what_it_says() {
 }
 
 #[test]
+fn what_check_says_is_before_what_may_be_cut() {
+    let long = Failure { details: "x".repeat(600), ..Failure::new(codes::EXISTS, "refused") };
+    let details = told(long, Some(&Failure::new(11, "no route"))).details;
+    assert!(details.starts_with("CHECK of the attachment failed with code 11: no route; xxx"), "{details}");
+}
+
+#[test]
 fn what_a_killed_process_has_begun_is_deleted_before_the_next_add() {
     let (world, list) = (World::new(), list("1.1.0", &Value::Null));
-    world.begun.write(&Cached::of(&list, &world.subject, Value::Null)).unwrap();
+    world.begun.write(&Cached::of(&list, &world.subject, (None, Value::Null))).unwrap();
     assert!(world.add(&list).unwrap().is_new);
     assert_eq!(world.calls(), ["DEL", "ADD"]);
     assert!(!world.has_begun());
@@ -142,7 +183,7 @@ fn what_a_killed_process_has_begun_is_deleted_before_the_next_add() {
 #[test]
 fn what_a_killed_process_has_begun_is_deleted_by_delete_and_gc() {
     let (world, list) = (World::new(), list("1.0.0", &Value::Null));
-    let begin = || world.begun.write(&Cached::of(&list, &world.subject, Value::Null)).unwrap();
+    let begin = || world.begun.write(&Cached::of(&list, &world.subject, (None, Value::Null))).unwrap();
     begin();
     world.with(&list, |chain| chain.delete()).unwrap();
     assert!(!world.has_begun());
@@ -172,7 +213,7 @@ fn names_of_which_there_can_be_no_result_begin_nothing() {
     let (mut world, list) = (World::new(), list("1.1.0", &Value::Null));
     let other = NetworkList { name: "net-c".to_owned(), ..list.clone() };
     let subject = Subject { container: "d".to_owned(), ..world.subject.clone() };
-    world.cache.write(&Cached::of(&other, &subject, Value::Null)).unwrap();
+    world.cache.write(&Cached::of(&other, &subject, (None, Value::Null))).unwrap();
     world.subject.container = "c-d".to_owned();
     assert_eq!(world.add(&list).unwrap_err().code, codes::EXISTS);
     world.subject.container = "c".repeat(250);

@@ -14,6 +14,7 @@ use crate::failure::{Failure, codes};
 use crate::gate::{self, Place};
 use crate::list::NetworkList;
 use crate::locks::Locks;
+use crate::netns_id;
 use crate::networks::Networks;
 use crate::plugin::Surroundings;
 use crate::proto::v1;
@@ -147,6 +148,6 @@ impl Asked {
             trace: &envelope.trace,
             caller: envelope.caller.process,
         };
-        work(&Chain { list: &list, cache: &shared.cache, begun: &shared.begun, at })
+        work(&Chain { list: &list, cache: &shared.cache, begun: &shared.begun, at, netns_id: netns_id::of })
     }
 }

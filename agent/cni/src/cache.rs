@@ -18,7 +18,7 @@ use shunt_regular_file::read_own;
 use crate::failure::{Failure, codes};
 use crate::files::{self, Outlives};
 use crate::list::NetworkList;
-use crate::netns_id;
+use crate::netns_id::{self, Now};
 use crate::proto::v1::{Attachment, ListedAttachment};
 use crate::subject::Subject;
 
@@ -53,15 +53,19 @@ pub(crate) struct Cached {
     cni_args: Vec<[String; 2]>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     capability_args: Map<String, Value>,
-    /// Which namespace was there, in our own words. libcni passes over the key.
-    #[serde(rename = "shuntNamespace", default, skip_serializing_if = "Option::is_none")]
+    /// Which namespace was there, in our own words ([`netns_id::of`]). libcni passes over the key.
+    #[serde(rename = "shuntNetnsCookie", default, skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
     #[serde(default)]
     pub(crate) result: Value,
 }
 
 impl Cached {
-    pub(crate) fn of(list: &NetworkList, subject: &Subject, result: Value) -> Self {
+    pub(crate) fn of(
+        list: &NetworkList,
+        subject: &Subject,
+        (namespace, result): (Option<String>, Value),
+    ) -> Self {
         Self {
             kind: KIND.to_owned(),
             container_id: subject.container.clone(),
@@ -71,14 +75,24 @@ impl Cached {
             netns: subject.netns.clone(),
             cni_args: subject.args.iter().map(|(key, value)| [key.clone(), value.clone()]).collect(),
             capability_args: subject.capability_args.clone(),
-            namespace: netns_id::of(&subject.netns),
+            namespace,
             result,
         }
     }
 
-    /// Whether the namespace that it was made in is still the one at its path.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.namespace.is_some() && self.namespace == netns_id::of(&self.netns)
+    /// The same with what has been made.
+    pub(crate) fn with(self, result: Value) -> Self {
+        Self { result, ..self }
+    }
+
+    /// Whether the namespace that it was made in is still the one at `netns`, which is `now` there.
+    pub(crate) fn compare(&self, netns: &str, now: Option<&str>) -> Now {
+        netns_id::compare(self.namespace.as_deref(), now.filter(|_| self.netns == netns))
+    }
+
+    /// The same without a namespace, for a DEL that must not enter the one at its path.
+    pub(crate) fn without_netns(self) -> Self {
+        Self { netns: String::new(), ..self }
     }
 
     /// Whether it is the one of this attachment: `a-b` and `c` have the file of `a` and `b-c`.
@@ -89,7 +103,8 @@ impl Cached {
 
     /// Whether it was asked for in the same words.
     pub(crate) fn is_of(&self, list: &NetworkList, subject: &Subject) -> bool {
-        let Self { config, netns, cni_args, capability_args, .. } = Self::of(list, subject, Value::Null);
+        let Self { config, netns, cni_args, capability_args, .. } =
+            Self::of(list, subject, (None, Value::Null));
         (&config, &netns, &cni_args, &capability_args)
             == (&self.config, &self.netns, &self.cni_args, &self.capability_args)
     }

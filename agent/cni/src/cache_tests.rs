@@ -25,7 +25,7 @@ fn what_is_written_is_read_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::in_directory(folder.path());
     let (list, subject) = (list("net"), subject("c"));
-    let cached = Cached::of(&list, &subject, json!({ "ips": [] }));
+    let cached = Cached::of(&list, &subject, (None, json!({ "ips": [] })));
     cache.write(&cached).unwrap();
     assert!(folder.path().join("results/net-c-eth0").is_file());
     let read = cache.read("net", &subject).unwrap();
@@ -42,12 +42,12 @@ fn what_is_written_is_read_and_removed() {
 fn a_network_whose_name_begins_like_another_s_is_another() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::in_directory(folder.path());
-    cache.write(&Cached::of(&list("a"), &subject("b-c"), Value::Null)).unwrap();
-    cache.write(&Cached::of(&list("a"), &subject("d"), Value::Null)).unwrap();
+    cache.write(&Cached::of(&list("a"), &subject("b-c"), (None, Value::Null))).unwrap();
+    cache.write(&Cached::of(&list("a"), &subject("d"), (None, Value::Null))).unwrap();
     assert_eq!(cache.of_network("a").len(), 2);
     assert!(cache.of_network("a-b").is_empty());
     assert_eq!(cache.read("a-b", &subject("c")), None);
-    cache.write(&Cached::of(&list("b"), &subject("d"), Value::Null)).unwrap();
+    cache.write(&Cached::of(&list("b"), &subject("d"), (None, Value::Null))).unwrap();
     let mut networks: Vec<_> =
         cache.of_interface("d", "eth0").into_iter().map(|cached| cached.network_name).collect();
     networks.sort();
@@ -59,7 +59,7 @@ fn a_network_whose_name_begins_like_another_s_is_another() {
 fn two_attachments_whose_files_have_one_name_are_kept_apart() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::in_directory(folder.path());
-    let first = Cached::of(&list("a"), &subject("b-c"), Value::Null);
+    let first = Cached::of(&list("a"), &subject("b-c"), (None, Value::Null));
     cache.write(&first).unwrap();
     cache.remove("a-b", &subject("c")).unwrap();
     assert_eq!(cache.read("a", &subject("b-c")), Some(first), "it is not the other's to remove");
@@ -74,7 +74,7 @@ fn names_that_make_no_file_are_refused_and_nothing_is_there_to_remove() {
     let cache = Cache::in_directory(folder.path());
     let longest = "c".repeat(LONGEST_NAME - "a--eth0".len());
     cache.admits("a", &subject(&longest)).unwrap();
-    cache.write(&Cached::of(&list("a"), &subject(&longest), Value::Null)).unwrap();
+    cache.write(&Cached::of(&list("a"), &subject(&longest), (None, Value::Null))).unwrap();
     let refused = cache.admits("a", &subject(&(longest + "c"))).unwrap_err();
     assert!(refused.code == codes::ENVIRONMENT && refused.msg.contains("250"), "{refused:?}");
     cache.remove("a", &subject(&"c".repeat(300))).unwrap();
@@ -84,7 +84,7 @@ fn names_that_make_no_file_are_refused_and_nothing_is_there_to_remove() {
 fn a_file_that_is_being_written_is_no_attachment() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::in_directory(folder.path());
-    cache.write(&Cached::of(&list("a"), &subject("c"), Value::Null)).unwrap();
+    cache.write(&Cached::of(&list("a"), &subject("c"), (None, Value::Null))).unwrap();
     let results = folder.path().join("results");
     fs::copy(results.join("a-c-eth0"), results.join(".a-c-eth0.new")).unwrap();
     assert_eq!(cache.page("", 0, "").0.len(), 1);
@@ -98,7 +98,7 @@ fn attachments_are_listed_a_page_at_a_time() {
     let cache = Cache::in_directory(folder.path());
     assert_eq!(cache.page("", 0, ""), (Vec::new(), None));
     for (network, container) in [("a", "c"), ("a", "d"), ("a-b", "c"), ("b", "c")] {
-        cache.write(&Cached::of(&list(network), &subject(container), json!({ "ips": [] }))).unwrap();
+        cache.write(&Cached::of(&list(network), &subject(container), (None, json!({ "ips": [] })))).unwrap();
     }
     fs::write(folder.path().join("results/a-broken-eth0"), "{").unwrap();
     let page = |network: &str, size: usize, after: &str| {

@@ -6,6 +6,7 @@ use shunt::call::{Verb, Version};
 use crate::cache::{Cache, Cached};
 use crate::failure::{Failure, codes};
 use crate::list::{NetworkList, PluginConfig};
+use crate::netns_id::Look;
 use crate::plugin::{Plugin, Surroundings};
 use crate::proto::v1;
 use crate::subject::Subject;
@@ -18,6 +19,8 @@ pub(crate) struct Chain<'a> {
     /// ADDs that are not finished.
     pub(crate) begun: &'a Cache,
     pub(crate) at: Surroundings<'a>,
+    /// Which namespace is at a path.
+    pub(crate) netns_id: Look,
 }
 
 impl Chain<'_> {

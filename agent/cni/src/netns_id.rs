@@ -1,15 +1,67 @@
 //! Which namespace is at a path: another one is there after the container, or the node, was started anew.
+//!
+//! The inode does not say so: the next namespace has the lowest number that is free, which is often the last one's. The kernel's cookie
+//! (`SO_NETNS_COOKIE`, Linux 5.14) is given to one namespace alone as long as the node runs.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::sockopt::GetStruct;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
+use shunt_netlink::namespace::apart;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A namespace's inode is its own as long as it lives, in one run of the node. None where there is none.
+/// `SO_NETNS_COOKIE`.
+#[derive(Clone, Copy, Debug)]
+struct NetnsCookie;
+
+nix::getsockopt_impl!(NetnsCookie, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, u64, GetStruct<u64>);
+
+/// Looks at a namespace: [`of`], or a test's.
+pub(crate) type Look = fn(&str) -> Option<String>;
+
+/// The namespace at a path. None where there is none, or where it cannot be known.
 pub(crate) fn of(path: &str) -> Option<String> {
-    let inode = fs::metadata(path).ok()?.ino();
     let boot = fs::read_to_string(BOOT).ok()?;
-    Some(format!("{}/{inode}", boot.trim()))
+    let cookie = apart("netns-cookie", || cookie_within(Path::new(path))).ok()?.ok()?;
+    Some(format!("{}/{cookie}", boot.trim()))
+}
+
+/// What is known of a namespace that was at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Now {
+    /// It is still there.
+    Same,
+    /// Another one is there.
+    Replaced,
+    /// One of the two is not known.
+    Unknown,
+}
+
+/// Compares what was at a path with what is there.
+pub(crate) fn compare(before: Option<&str>, now: Option<&str>) -> Now {
+    match (before, now) {
+        (Some(before), Some(now)) if before == now => Now::Same,
+        (Some(_), Some(_)) => Now::Replaced,
+        _ => Now::Unknown,
+    }
+}
+
+/// The cookie of the namespace at a path, in which the calling thread stays.
+fn cookie_within(path: &Path) -> io::Result<u64> {
+    setns(shunt_regular_file::open(path)?, CloneFlags::CLONE_NEWNET)?;
+    Ok(own_cookie()?)
+}
+
+/// The cookie of the calling thread's namespace.
+fn own_cookie() -> Result<u64, Errno> {
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    getsockopt(&socket, NetnsCookie)
 }
 
 #[cfg(test)]
@@ -17,16 +69,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_file_at_the_same_path_is_another_one() {
+    fn another_cookie_is_another_namespace_and_what_is_not_known_is_neither() {
+        assert_eq!(compare(Some("boot/1"), Some("boot/1")), Now::Same);
+        assert_eq!(compare(Some("boot/1"), Some("boot/2")), Now::Replaced);
+        assert_eq!(compare(Some("boot/1"), Some("other/1")), Now::Replaced);
+        for (before, now) in [(Some("boot/1"), None), (None, Some("boot/1")), (None, None)] {
+            assert_eq!(compare(before, now), Now::Unknown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_namespace_is_not_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("netns");
         assert_eq!(of(path.to_str().unwrap()), None);
         fs::write(&path, "").unwrap();
-        let first = of(path.to_str().unwrap()).unwrap();
-        assert_eq!(of(path.to_str().unwrap()).unwrap(), first);
-        // Beside the first one, so that it cannot have the same inode.
-        fs::write(folder.path().join("new"), "").unwrap();
-        fs::rename(folder.path().join("new"), &path).unwrap();
-        assert_ne!(of(path.to_str().unwrap()).unwrap(), first);
+        assert_eq!(of(path.to_str().unwrap()), None);
+    }
+
+    #[test]
+    fn a_namespace_has_one_cookie() {
+        let cookie = own_cookie().unwrap();
+        assert_ne!(cookie, 0);
+        assert_eq!(std::thread::spawn(own_cookie).join().unwrap(), Ok(cookie));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use shunt_lab::{Conversation, Echo, Protocol};
 
 use crate::client::{OfCni as _, given};
-use crate::world::World;
+use crate::world::{World, eventually};
 
 /// The address of a result's container.
 fn address(result: &Value) -> String {
@@ -78,6 +78,36 @@ fn the_same_request_once_more_has_the_same_answer_and_another_one_is_refused() {
     assert_ne!(client.add(&asked).unwrap()["ips"], result["ips"]);
     client.delete(&asked).unwrap();
     world.assert_empty();
+}
+
+/// The next namespace often has the inode of the last one.
+#[test]
+fn a_namespace_that_is_made_again_under_its_name_gets_its_interface() {
+    for (version, disable_check) in [("0.3.1", false), ("1.1.0", true)] {
+        let mut world = World::start();
+        let mut client = world.client();
+        let mut list = world.list(&[world.shunt()]);
+        list["cniVersion"] = version.into();
+        list["disableCheck"] = disable_check.into();
+        let asked = world.container_of("one", &list);
+        let first = client.add(&asked).unwrap();
+        assert_eq!(client.add(&asked).unwrap(), first, "{version}");
+        let has_interface =
+            |world: &World| world.containers[0].namespace().command("ip", &["link", "show", "eth0"]).is_ok();
+        assert!(has_interface(&world));
+        // The container's end goes with its namespace, of which nobody tells the service.
+        world.containers.clear();
+        eventually("the interface is gone with its namespace", || {
+            let ports = world.node.namespace().command("ip", &["-o", "link", "show", "master", "cni0"]);
+            ports.unwrap().trim().is_empty()
+        });
+        let again = world.container_of("one", &list);
+        assert_eq!(again.sandbox, asked.sandbox);
+        client.add(&again).unwrap();
+        assert!(has_interface(&world), "{version}");
+        client.delete(&again).unwrap();
+        world.assert_empty();
+    }
 }
 
 #[test]
