@@ -25,7 +25,8 @@ fn container() -> Target {
 }
 
 fn asker(socket: u64, name: &str) -> Asker {
-    Asker { socket, port: 40_001.into(), name: address(name), name_port: 8053.into() }
+    let name = address(name);
+    Asker { socket, port: 40_001.into(), source: address("10.9.255.254"), name, name_port: 8053.into() }
 }
 
 fn at(seconds: u64, tables: &MemoryTables) -> MemoryTables {
@@ -55,11 +56,11 @@ fn each_name_of_a_socket_has_one_alias_and_keeps_it() {
     assert_ne!(one, other);
     assert_ne!(claimed(&asker(8, "192.0.2.1"), &tables), one, "another socket's is another");
     assert_eq!(claimed(&asker(7, "192.0.2.1"), &at(1_000, &tables)), one, "however late");
-    let named = |socket, port: u16| name(socket, container().address, port.into(), &tables);
-    assert_eq!(named(7, one), Some((address("192.0.2.1"), 8053.into())));
-    assert_eq!(named(7, other), Some((address("192.0.2.65"), 8053.into())));
-    assert_eq!(named(8, one), None, "nobody is told another socket's");
-    assert_eq!(named(7, 53), None);
+    let named = |own: u16, port: u16| name(own.into(), container().address, port.into(), &tables);
+    assert_eq!(named(40_001, one), Some((address("192.0.2.1"), 8053.into())));
+    assert_eq!(named(40_001, other), Some((address("192.0.2.65"), 8053.into())));
+    assert_eq!(named(40_002, one), None, "another port has asked nothing");
+    assert_eq!(named(40_001, 53), None);
 }
 
 #[test]
@@ -82,6 +83,8 @@ fn an_alias_leads_only_what_its_socket_sends_while_it_is_held() {
     assert_eq!((told.source_port.number(), told.destination_port.number()), (port, 40_001));
     let of_other_port = TupleKey { source_port: 54.into(), ..answer };
     assert_eq!(of_answer(&of_other_port, &later), None, "another port of the container");
+    let to_outside = TupleKey { destination: address("192.0.2.9"), ..answer };
+    assert_eq!(of_answer(&to_outside, &later), None, "somebody outside has the same port");
 }
 
 #[test]

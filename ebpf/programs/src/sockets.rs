@@ -10,7 +10,8 @@ use aya_ebpf::macros::cgroup_sock_addr;
 use aya_ebpf::programs::SockAddrContext;
 use shunt_dataplane::abi::translation::{Peer, PeerKey};
 use shunt_dataplane::nat::alias::{self, Asker};
-use shunt_dataplane::nat::connect::{Target, leads_to_in_vlan};
+use shunt_dataplane::nat::connect::{Target, leads_by};
+use shunt_dataplane::nat::dnat;
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use crate::kernel_tables::KernelTables;
@@ -94,13 +95,21 @@ fn redirect<F: Family>(asked: *mut bpf_sock_addr, call: Call) -> i32 {
     let protocol = unsafe { (*asked).protocol } as u8;
     let target = Target { address, port, protocol };
     let tables = KernelTables::of_socket(asked);
-    if let Some((to, vlan)) = leads_to_in_vlan(&target, bound, &tables) {
+    if let Some((to, mapping)) = leads_by(&target, bound, &tables) {
         let alias = match call {
             // To a VLAN the node sends tagged frames, whose ports nobody writes.
-            Call::Send if vlan == 0 && has_other_name(asked, &to, &target) => {
-                // SAFETY: as above.
-                let own_port = unsafe { L4Port::from((*(*asked).__bindgen_anon_1.sk).src_port as u16) };
-                let asker = Asker { socket: cookie(asked), port: own_port, name: address, name_port: port };
+            Call::Send if mapping.vid == 0 && has_other_name(asked, &to, &target) => {
+                let asker = Asker {
+                    socket: cookie(asked),
+                    port: own_port(asked),
+                    source: if bound.is_unspecified() {
+                        dnat::source(mapping.bridge, to.address, address, &tables)
+                    } else {
+                        bound
+                    },
+                    name: address,
+                    name_port: port,
+                };
                 alias::claim(&asker, &to, &tables)
             }
             _ => None,
@@ -114,6 +123,13 @@ fn redirect<F: Family>(asked: *mut bpf_sock_addr, call: Call) -> i32 {
         unsafe { set::<F>(asked, to.address, alias.unwrap_or(to.port)) };
     }
     GO_ON
+}
+
+/// The port that the socket is bound to.
+#[inline(always)]
+fn own_port(ctx: *mut bpf_sock_addr) -> L4Port {
+    // SAFETY: the context is the program's own; the kernel hands over a valid socket.
+    L4Port::from(unsafe { (*(*ctx).__bindgen_anon_1.sk).src_port } as u16)
 }
 
 /// Whether the socket has asked the same container by another name.
@@ -142,7 +158,9 @@ fn report<F: Family>(reported: *mut bpf_sock_addr) -> i32 {
         unsafe { set::<F>(reported, peer.address, peer.port) };
         return GO_ON;
     }
-    if let Some((name, port)) = alias::name(key.socket, address, port, &KernelTables::of_socket(reported)) {
+    if let Some((name, port)) =
+        alias::name(own_port(reported), address, port, &KernelTables::of_socket(reported))
+    {
         // SAFETY: as above.
         unsafe { set::<F>(reported, name, port) };
     }

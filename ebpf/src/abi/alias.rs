@@ -1,4 +1,4 @@
-//! `ALIASES`: what is a container's port for one socket of the node only.
+//! `ALIASES`: what is a container's port for one port of the node only.
 
 use zerocopy::{Immutable, IntoBytes};
 

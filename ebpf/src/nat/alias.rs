@@ -2,7 +2,7 @@
 //!
 //! An unconnected UDP socket learns of a datagram only where it is from, so the answers to what it has asked by two names of the node have to
 //! differ in that. The first name leads to the container's own port. Each further one leads to an alias, a port that is the container's for
-//! this socket only: [`asked`] writes the container's port in its place, and the alias as the source port, by which [`answered`]
+//! this socket's port only: [`asked`] writes the container's port in its place, and the alias as the source port, by which [`answered`]
 //! knows the answer. So the container sees another source port by each name, as it may by the kernel's NAT.
 //!
 //! The errors that the container sends about such datagrams are not translated: they reach no socket.
@@ -38,6 +38,8 @@ pub struct Asker {
     pub socket: u64,
     /// Its port.
     pub port: L4Port,
+    /// The address of the node that its datagrams have behind the bridge.
+    pub source: Address,
     /// The name of the node by which it asks.
     pub name: Address,
     /// The port that it asks.
@@ -63,10 +65,15 @@ pub fn claim<T: Tables>(asker: &Asker, to: &Target, tables: &T) -> Option<L4Port
         let key = AliasKey { address: to.address, port, pad: [0; 2] };
         match tables.alias(&key) {
             Some(known) if is_same(&known, &alias) => {
-                if now.saturating_sub(known.asked) >= RENEWED {
-                    tables.renew_alias(&key, &alias);
+                if now.saturating_sub(known.asked) < RENEWED {
+                    return Some(port);
                 }
-                return Some(port);
+                if !is_sockets(asker, to, port, tables) {
+                    tables.renew_alias(&key, &alias);
+                    return Some(port);
+                }
+                tables.forget_alias(&key);
+                continue;
             }
             Some(known) if is_held(&known, now) => continue,
             Some(_) => tables.forget_alias(&key),
@@ -105,25 +112,27 @@ fn is_held(alias: &Alias, now: u64) -> bool {
     now.saturating_sub(alias.asked) < HELD
 }
 
-/// Whether another socket of the node has `port`, and would lose the container's answers.
+/// Whether another socket of the node has `port`, and would lose the container's answers. It has the address by which the kernel sends to the
+/// container, or any.
 #[inline(always)]
 fn is_sockets<T: Tables>(asker: &Asker, to: &Target, port: L4Port, tables: &T) -> bool {
     tables.has_socket(&TupleKey {
         domain: 0,
         source_port: port,
         destination_port: to.port,
-        source: asker.name,
+        source: asker.source,
         destination: to.address,
         protocol: to.protocol,
         pad: [0; 3],
     })
 }
 
-/// The name by which the socket with the cookie `socket` has asked whoever answers from `address` and `port`.
+/// The name by which a socket with the port `own` has asked what answers from `port` of `address`. Sockets that share a port (`SO_REUSEPORT`) get
+/// each other's answers.
 #[inline(always)]
-pub fn name<T: Tables>(socket: u64, address: Address, port: L4Port, tables: &T) -> Option<(Address, L4Port)> {
+pub fn name<T: Tables>(own: L4Port, address: Address, port: L4Port, tables: &T) -> Option<(Address, L4Port)> {
     let alias = tables.alias(&AliasKey { address, port, pad: [0; 2] })?;
-    (alias.socket == socket).then_some((alias.name, alias.name_port))
+    (alias.socket_port.half() == own.half()).then_some((alias.name, alias.name_port))
 }
 
 /// The tuple that the container sees of a datagram with this one, if a socket of the node has sent it to an alias.
@@ -141,7 +150,9 @@ pub fn of_question<T: Tables>(key: &TupleKey, tables: &T) -> Option<TupleKey> {
 #[inline(always)]
 pub fn of_answer<T: Tables>(key: &TupleKey, tables: &T) -> Option<TupleKey> {
     let alias = held(key.source, key.destination_port, tables)?;
-    (alias.port.half() == key.source_port.half()).then_some(TupleKey {
+    // Somebody outside may have that port, too.
+    let is_answer = alias.port.half() == key.source_port.half() && tables.is_local(&key.destination);
+    is_answer.then_some(TupleKey {
         source_port: key.destination_port,
         destination_port: alias.socket_port,
         ..*key

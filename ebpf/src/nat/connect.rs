@@ -4,7 +4,7 @@
 //! after that, and `getpeername` returns the address that was asked for.
 
 use crate::Tables;
-use crate::abi::translation::{MAPPING_HEEDED, MappingKey};
+use crate::abi::translation::{MAPPING_HEEDED, Mapping, MappingKey};
 use crate::wire::address::{Address, L4Port};
 
 /// The destination of a socket.
@@ -29,9 +29,9 @@ pub fn leads_to<T: Tables>(target: &Target, bound: Address, tables: &T) -> Optio
     lead(target, bound, tables, MAPPING_HEEDED).map(|(to, _)| to)
 }
 
-/// The same with its VLAN, 0 where its bridge knows none.
+/// The same with the host port's mapping.
 #[inline(always)]
-pub fn leads_to_in_vlan<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<(Target, u16)> {
+pub fn leads_by<T: Tables>(target: &Target, bound: Address, tables: &T) -> Option<(Target, Mapping)> {
     lead(target, bound, tables, MAPPING_HEEDED)
 }
 
@@ -43,7 +43,7 @@ pub fn leads_to_by_whomever<T: Tables>(target: &Target, bound: Address, tables: 
 
 /// But for the host ports with one of the flags in `but`.
 #[inline(always)]
-fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Option<(Target, u16)> {
+fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Option<(Target, Mapping)> {
     let asked = target.address.or_loopback();
     let mut key = MappingKey { address: asked, port: target.port, protocol: target.protocol, pad: 0 };
     let mapping = match tables.mapping(&key) {
@@ -60,5 +60,5 @@ fn lead<T: Tables>(target: &Target, bound: Address, tables: &T, but: u16) -> Opt
     }
     let address = if asked.is_v4() { mapping.v4 } else { mapping.v6 };
     // A container without an address of the family that was asked for has none to connect to.
-    (!address.is_unspecified()).then_some((Target { address, port: mapping.port, ..*target }, mapping.vid))
+    (!address.is_unspecified()).then_some((Target { address, port: mapping.port, ..*target }, mapping))
 }

@@ -139,7 +139,7 @@ pub fn begin<T: Tables>(
     // The node's sockets of SCTP cannot be asked for.
     let may_be_nodes = is_masqueraded && Protocol(becomes.protocol) != Protocol::SCTP;
     if is_masqueraded {
-        becomes.source = source(becomes, tables);
+        becomes.source = source(becomes.domain, becomes.destination, becomes.source, tables);
     }
     let now = tables.boot_time();
     let side = if segment.is_tcp() { Side::TcpClient } else { Side::DatagramClient };
@@ -172,13 +172,12 @@ pub fn begin<T: Tables>(
     Ok(())
 }
 
-/// The address that a client is hidden behind: the one that it asked, where the container's bridge has none.
+/// The address by which the node sends to the container `to` on `bridge`: the one that was `asked`, where the bridge has none.
 #[inline(always)]
-fn source<T: Tables>(becomes: &TupleKey, tables: &T) -> Address {
-    let key = SourceKey { ifindex: becomes.domain, address: becomes.destination };
-    match tables.source(&key) {
-        Some(source) if source.is_v4() == becomes.source.is_v4() => source,
-        _ => becomes.source,
+pub fn source<T: Tables>(bridge: u32, to: Address, asked: Address, tables: &T) -> Address {
+    match tables.source(&SourceKey { ifindex: bridge, address: to }) {
+        Some(source) if source.is_v4() == asked.is_v4() => source,
+        _ => asked,
     }
 }
 
