@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::cache::Cache;
 use crate::list::NetworkList;
+use crate::proto::v1::Attachment;
 use crate::settings::Settings;
 use crate::trace::Trace;
 
@@ -228,4 +229,31 @@ fn check_of_an_attachment_that_is_not_known_says_so() {
     let refused = world.with(&list, |chain| chain.check()).unwrap_err();
     assert_eq!(refused.code, codes::UNKNOWN_CONTAINER);
     assert!(world.calls().is_empty());
+}
+
+#[test]
+fn a_mark_beside_a_result_is_removed_by_add_and_gc_and_nothing_is_deleted() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    world.add(&list).unwrap();
+    let mark = || world.begun.write(&Cached::of(&list, &world.subject, (None, Value::Null))).unwrap();
+    mark();
+    assert!(!world.add(&list).unwrap().is_new);
+    assert!(!world.has_begun());
+    mark();
+    let valid = [Attachment { container_id: "c".to_owned(), ifname: "eth0".to_owned() }];
+    world.with(&list, |chain| chain.collect(&valid)).unwrap();
+    assert!(!world.has_begun() && world.cache.read("net", &world.subject).is_some());
+    assert_eq!(world.calls(), ["ADD", "CHECK", "GC"]);
+}
+
+#[test]
+fn a_mark_whose_del_fails_stays_and_fails_the_add() {
+    let (world, list) = (World::new(), list("1.1.0", &Value::Null));
+    world.begun.write(&Cached::of(&list, &world.subject, (Some("old".to_owned()), Value::Null))).unwrap();
+    let mark = world.begun.read("net", &world.subject);
+    world.fail_at("DEL");
+    let refused = world.add(&list).unwrap_err();
+    assert!(refused.msg.contains("not finished") && refused.msg.contains("refused at DEL"), "{refused:?}");
+    assert_eq!(world.calls(), ["DEL"], "no ADD is begun");
+    assert_eq!(world.begun.read("net", &world.subject), mark);
 }

@@ -24,7 +24,7 @@ use crate::subject::Subject;
 use crate::trace::Trace;
 
 /// Bytes of a file's name (`NAME_MAX`): of a longer name nothing is known.
-pub(crate) const LONGEST_NAME: usize = 255;
+pub(crate) const NAME_MAX: usize = 255;
 
 /// What all calls share.
 #[derive(Debug)]
@@ -41,10 +41,11 @@ pub(crate) struct Shared {
 impl Shared {
     /// Forgets a network that has no attachment.
     pub(crate) fn unregister(&self, name: &str) -> Result<(), Failure> {
-        let attachments = self.cache.of_network(name);
+        let mut attachments = self.cache.of_network(name);
+        attachments.extend(self.begun.of_network(name));
         if let Some(one) = attachments.first() {
             let why = format!(
-                "the network {name} has {} attachments, {} of {} among them: delete them first",
+                "the network {name} has {} attachments, made or begun, {} of {} among them: delete them first",
                 attachments.len(),
                 one.if_name,
                 one.container_id

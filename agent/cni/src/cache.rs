@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shunt_regular_file::read_own;
 
+use crate::asked::NAME_MAX;
 use crate::failure::{Failure, codes};
 use crate::files::{self, Outlives};
 use crate::list::NetworkList;
@@ -34,8 +35,8 @@ const MOST: usize = 100_000;
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 256 << 10;
 
-/// Bytes of a file's name (`NAME_MAX`), less those of the name under which it is written first.
-const LONGEST_NAME: usize = 255 - ".".len() - ".new".len();
+/// Bytes of a result's file's name, less those of the name under which it is written first.
+const LONGEST_FILE_NAME: usize = NAME_MAX - ".".len() - ".new".len();
 
 /// What is known of an attachment.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -163,9 +164,9 @@ impl Cache {
     pub(crate) fn admits(&self, network: &str, subject: &Subject) -> Result<(), Failure> {
         let path = self.file(network, &subject.container, &subject.ifname);
         let length = path.file_name().unwrap_or_default().len();
-        if length > LONGEST_NAME {
+        if length > LONGEST_FILE_NAME {
             let why = format!(
-                "network, container id and interface have {length} bytes as a file's name, more than {LONGEST_NAME}"
+                "network, container id and interface have {length} bytes as a file's name, more than {LONGEST_FILE_NAME}"
             );
             return Err(Failure::new(codes::ENVIRONMENT, why));
         }
@@ -173,7 +174,7 @@ impl Cache {
             Some(found) if !found.is_about(network, subject) => {
                 let Cached { network_name, container_id, if_name, .. } = found;
                 let why = format!(
-                    "the cached result {} is the one of {if_name} of {container_id} in {network_name}: take another container id",
+                    "{if_name} of {container_id} in {network_name}, made or begun, has the file {} in the cache, which would be this one's: delete that, or take another container id",
                     path.display()
                 );
                 Err(Failure::new(codes::EXISTS, why))
@@ -204,14 +205,11 @@ impl Cache {
     /// Code 5.
     pub(crate) fn remove(&self, network: &str, subject: &Subject) -> Result<(), Failure> {
         let path = self.file(network, &subject.container, &subject.ifname);
-        if load(&path).is_some_and(|found| !found.is_about(network, subject)) {
+        // Where there is none another one's may come at any time; a broken one is nobody's.
+        if !path.exists() || load(&path).is_some_and(|found| !found.is_about(network, subject)) {
             return Ok(());
         }
-        match files::remove(&path) {
-            // There can be none.
-            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => Ok(()),
-            removed => removed.map_err(|error| failed(&path, &error)),
-        }
+        files::remove(&path).map_err(|error| failed(&path, &error))
     }
 
     /// All that is known of a network.

@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use crate::add::Added;
 use crate::answer::Streamed;
-use crate::asked::{Asked, Envelope, LONGEST_NAME, Network, Shared, check_name};
+use crate::asked::{Asked, Envelope, NAME_MAX, Network, Shared, check_name};
 use crate::call_log::{log, log_failure};
 use crate::caller::Watchers;
 use crate::chain::Chain;
@@ -65,6 +65,7 @@ impl Calls {
         }
         let found = match subject.netns.as_str() {
             "" => None,
+            netns if verb == Verb::Del => self.0.settings.namespace_to_leave(netns)?,
             netns => self.0.settings.namespace(netns)?,
         };
         if found.is_none() && verb != Verb::Del {
@@ -168,7 +169,7 @@ impl CniService for Calls {
         let (envelope, DeleteRequest { network, attachment, sandbox }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to(Verb::Del.name())?;
         // Nothing has ever been made of it.
-        if attachment.as_ref().is_some_and(|key| key.container_id.len() > LONGEST_NAME) {
+        if attachment.as_ref().is_some_and(|key| key.container_id.len() > NAME_MAX) {
             return Ok(Response::new(DeleteResponse {}));
         }
         let asked = (Verb::Del, envelope);
@@ -327,7 +328,7 @@ impl CniService for Calls {
     ) -> Result<Response<UnregisterNetworkResponse>, Status> {
         let (mut envelope, UnregisterNetworkRequest { name }) = Envelope::open(request);
         envelope.caller.must_be_allowed_to("unregister a network")?;
-        if name.len() > LONGEST_NAME || check_identifier("network name", &name).is_err() {
+        if name.len() > NAME_MAX || check_identifier("network name", &name).is_err() {
             let why = "`name` is no network's name";
             return Err(Failure::new(codes::INVALID_CONFIG, why).into());
         }

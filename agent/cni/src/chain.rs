@@ -118,6 +118,7 @@ impl Chain<'_> {
         for cached in stale {
             first = first.or(self.delete_cached(&cached).err());
         }
+        first = first.or(self.unmark_made().err());
         if self.list.version >= Verb::Gc.since() {
             let valid: Vec<Value> = valid
                 .iter()
@@ -132,6 +133,16 @@ impl Chain<'_> {
             }
         }
         first.map_or(Ok(()), Err)
+    }
+
+    /// Removes marks beside results: no ADD is in the middle while this network is locked.
+    fn unmark_made(&self) -> Result<(), Failure> {
+        let begun = self.begun.of_network(&self.list.name);
+        let mut made = begun.iter().map(Cached::subject);
+        made.try_for_each(|subject| match self.cache.read(&self.list.name, &subject) {
+            Some(_) => self.begun.remove(&self.list.name, &subject),
+            None => Ok(()),
+        })
     }
 
     /// Deletes an attachment of the network by the list that it was made with.

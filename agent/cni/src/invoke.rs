@@ -9,13 +9,14 @@ use shunt::config::Config;
 use shunt::{Reply, Setting};
 use tonic::{Request, Status};
 
-use crate::asked::{Envelope, LONGEST_NAME, Shared};
+use crate::asked::{Envelope, NAME_MAX, Shared};
 use crate::failure::{Failure, logged};
 use crate::locks::Held;
 use crate::plugin;
 use crate::proto::v1::invoke_response::Outcome;
 use crate::proto::v1::{Error, InvokeRequest, InvokeResponse};
 use crate::settings::Settings;
+use crate::subject::Subject;
 use crate::trace::Trace;
 use crate::work::on_thread;
 
@@ -27,7 +28,7 @@ pub(crate) async fn invoke(
     shared: &Arc<Shared>,
     request: Request<InvokeRequest>,
 ) -> Result<InvokeResponse, Status> {
-    let (mut envelope, request) = Envelope::open(request);
+    let (mut envelope, mut request) = Envelope::open(request);
     envelope.caller.must_be_allowed_to("have a plugin called")?;
     let verb: Verb =
         request.command.parse().map_err(|_| Status::invalid_argument("`command` is no verb of CNI"))?;
@@ -36,15 +37,15 @@ pub(crate) async fn invoke(
     let version = Config::version_of(&value);
     let network = value["name"].as_str().unwrap_or_default().to_owned();
     // A namespace that is gone is the procedure's to judge.
-    if let Err(refused) = shared.settings.namespace(&request.netns)
-        && !request.netns.is_empty()
-    {
+    if let Err(refused) = allow(&shared.settings, verb, &mut request.netns) {
         return Ok(answer(refused));
     }
     let held = match hold(shared, &mut envelope, verb, (&network, &request)).await {
         Ok(held) => held,
         Err(busy) => return Ok(answer(busy)),
     };
+    // Its names are checked then, and may be a file's.
+    let is_attachment = matches!(held, Held::Attachment { .. });
     let (shared, caller) = (Arc::clone(shared), envelope.caller.process);
     let span = envelope.trace.span(verb.name());
     let variables = variables(&request, &shared.settings, &envelope.trace);
@@ -54,6 +55,9 @@ pub(crate) async fn invoke(
         let name = PathBuf::from(&request.plugin);
         let done = plugin::procedure(&setting, &name, &variables, &request.config);
         let is_done = matches!(done, Ok(Reply::Done(_)));
+        if is_done && is_attachment && verb == Verb::Add {
+            is_another_s(&shared, &network, &request.container_id, &request.ifname);
+        }
         if !is_done {
             shunt_trace::has_failed(&span, "the plugin has failed");
         }
@@ -74,6 +78,30 @@ pub(crate) async fn invoke(
     Ok(InvokeResponse { outcome: Some(outcome) })
 }
 
+/// Checks the namespace. DEL goes without one that is a link.
+fn allow(settings: &Settings, verb: Verb, netns: &mut String) -> Result<(), Failure> {
+    if netns.is_empty() {
+        return Ok(());
+    }
+    if verb != Verb::Del {
+        return settings.namespace(netns).map(drop);
+    }
+    if settings.namespace_to_leave(netns)?.is_none() {
+        netns.clear();
+    }
+    Ok(())
+}
+
+/// What an `Add` has begun before is not its own any more: a DEL of it would be one of this attachment.
+fn is_another_s(shared: &Shared, network: &str, container: &str, ifname: &str) {
+    let (container, ifname) = (container.to_owned(), ifname.to_owned());
+    let subject = Subject { container, ifname, ..Subject::default() };
+    if let Err(failure) = shared.begun.remove(network, &subject) {
+        let error = &*logged(&failure.msg);
+        tracing::warn!(error, "the mark of an ADD before could not be removed");
+    }
+}
+
 /// Waits for those that it must not meet.
 async fn hold(
     shared: &Shared,
@@ -82,7 +110,7 @@ async fn hold(
     (network, request): (&str, &InvokeRequest),
 ) -> Result<Held, Failure> {
     let InvokeRequest { container_id, ifname, .. } = request;
-    let is_name = |name: &str| check_identifier("name", name).is_ok() && name.len() <= LONGEST_NAME;
+    let is_name = |name: &str| check_identifier("name", name).is_ok() && name.len() <= NAME_MAX;
     match verb {
         Verb::Add | Verb::Del | Verb::Check | Verb::Finalize
             if is_name(network) && is_name(container_id) && check_interface(ifname).is_ok() =>

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 /// Locks that may be kept although nobody has them.
 const IDLE: usize = 256;
 
-/// Locks by name: of networks, and of `NETWORK/CONTAINER/IFNAME`. No name has a slash.
+/// Locks by name: of networks, and of `/NETWORK-CONTAINER-IFNAME`, the attachment's file in the cache, which another one may have, too. No name has a slash.
 #[derive(Debug, Default)]
 pub(crate) struct Locks(Mutex<HashMap<String, Arc<RwLock<()>>>>);
 
@@ -35,7 +35,7 @@ pub(crate) enum Held {
 impl Locks {
     pub(crate) async fn attachment(&self, network: &str, container: &str, ifname: &str) -> Held {
         let _network = self.of(network.to_owned()).read_owned().await;
-        let _attachment = self.of(format!("{network}/{container}/{ifname}")).write_owned().await;
+        let _attachment = self.of(format!("/{network}-{container}-{ifname}")).write_owned().await;
         Held::Attachment { _network, _attachment }
     }
 
@@ -76,6 +76,15 @@ mod tests {
         let _elsewhere = locks.attachment("other", "a", "eth0").await;
         drop(whole);
         let _again = locks.attachment("net", "a", "eth0").await;
+    }
+
+    #[tokio::test]
+    async fn attachments_whose_files_have_one_name_wait_for_each_other() {
+        let locks = Locks::default();
+        let held = locks.attachment("a", "b-c", "eth0").await;
+        assert!(timeout(MOMENT, locks.attachment("a-b", "c", "eth0")).await.is_err());
+        drop(held);
+        let _other = locks.attachment("a-b", "c", "eth0").await;
     }
 
     #[tokio::test]

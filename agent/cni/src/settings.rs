@@ -23,11 +23,28 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The path of a namespace, without links and dots in its directory. `None` if that is gone, as it may be at Delete.
+    /// The path of a namespace, without links and dots in its directory. `None` if that is gone.
     ///
     /// # Errors
     /// Code 8: it is in none of the allowed directories, or it is a link itself, which may lead out of them.
     pub(crate) fn namespace(&self, path: &str) -> Result<Option<PathBuf>, Failure> {
+        let found = self.place(path)?;
+        if found.as_ref().is_some_and(|found| found.is_symlink()) {
+            let why = format!("{path} is a symbolic link: name the namespace's own file");
+            return Err(Failure::new(codes::INVALID_NETNS, why));
+        }
+        Ok(found)
+    }
+
+    /// The same for DEL, which does what can be done without a namespace: a link is none.
+    ///
+    /// # Errors
+    /// Code 8: it is in none of the allowed directories.
+    pub(crate) fn namespace_to_leave(&self, path: &str) -> Result<Option<PathBuf>, Failure> {
+        Ok(self.place(path)?.filter(|found| !found.is_symlink()))
+    }
+
+    fn place(&self, path: &str) -> Result<Option<PathBuf>, Failure> {
         let path = Path::new(path);
         let refused = || {
             let allowed: Vec<_> = self.netns_dirs.iter().map(|folder| folder.display().to_string()).collect();
@@ -43,12 +60,7 @@ impl Settings {
         if !allowed.into_iter().any(|allowed| folder.starts_with(allowed)) {
             return Err(refused());
         }
-        let found = folder.join(name);
-        if found.is_symlink() {
-            let why = format!("{} is a symbolic link: name the namespace's own file", path.display());
-            return Err(Failure::new(codes::INVALID_NETNS, why));
-        }
-        Ok(Some(found))
+        Ok(Some(folder.join(name)))
     }
 }
 
@@ -85,6 +97,10 @@ mod tests {
         {
             assert_eq!(of(outside).unwrap_err().code, codes::INVALID_NETNS, "{outside}");
         }
+        let to_leave = |path: &str| settings.namespace_to_leave(root.join(path).to_str().unwrap());
+        assert_eq!(to_leave("netns/a").unwrap(), Some(root.join("netns/a")));
+        assert_eq!(to_leave("netns/link").unwrap(), None, "DEL goes without it");
+        assert_eq!(to_leave("other/a").unwrap_err().code, codes::INVALID_NETNS);
         for odd in ["", "/", "netns/a", "."] {
             assert_eq!(settings.namespace(odd).unwrap_err().code, codes::INVALID_NETNS, "{odd}");
         }
