@@ -38,6 +38,28 @@ pub(crate) struct Shared {
     pub(crate) events: Arc<EventLog>,
 }
 
+#[cfg(test)]
+impl Shared {
+    /// With everything in one directory.
+    pub(crate) fn within(folder: &std::path::Path) -> Self {
+        Self {
+            settings: Settings {
+                agent_socket: folder.join("agent.sock"),
+                cni_path: Vec::new(),
+                cache_dir: folder.to_owned(),
+                networks_dir: folder.join("networks"),
+                netns_dirs: vec![folder.to_owned()],
+                program_limit: std::time::Duration::ZERO,
+            },
+            cache: Cache::in_directory(folder),
+            begun: Cache::of_begun(folder),
+            networks: Networks::in_directory(&folder.join("networks")),
+            locks: Locks::default(),
+            events: Arc::new(EventLog::new()),
+        }
+    }
+}
+
 impl Shared {
     /// Forgets a network that has no attachment.
     pub(crate) fn unregister(&self, name: &str) -> Result<(), Failure> {

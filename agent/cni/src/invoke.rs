@@ -68,7 +68,12 @@ pub(crate) async fn invoke(
     };
     // Whoever comes after it waits until it is over.
     let over = move || drop((held, envelope));
-    let outcome = match on_thread(work, over).await {
+    respond(on_thread(work, over).await, version)
+}
+
+/// The answer to what the procedure has said.
+fn respond(done: Result<Reply, Failure>, version: Version) -> Result<InvokeResponse, Status> {
+    let outcome = match done {
         Ok(Reply::Done(text)) => Outcome::Done(text.into_bytes()),
         Ok(Reply::Failed(text)) => Outcome::Failed(text.into_bytes()),
         Ok(Reply::About) => return Err(Status::invalid_argument("`command` is empty")),
@@ -139,4 +144,55 @@ fn answer(Failure { code, msg, details }: Failure) -> InvokeResponse {
 fn printed(Failure { code, msg, details }: Failure, version: Version) -> Vec<u8> {
     let failure = shunt::call::Failure { version: version.as_str().to_owned(), code, msg, details };
     serde_json::to_vec_pretty(&failure).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::cache::Cached;
+    use crate::failure::codes;
+    use crate::list::NetworkList;
+
+    #[test]
+    fn the_mark_of_an_add_before_goes_with_an_attachment_that_invoke_has_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = Shared::within(folder.path());
+        let list =
+            NetworkList::read(br#"{"cniVersion":"1.1.0","name":"net","plugins":[{"type":"x"}]}"#).unwrap();
+        let of = |container: &str| Subject {
+            container: container.to_owned(),
+            ifname: "eth0".to_owned(),
+            ..Subject::default()
+        };
+        for container in ["a", "b"] {
+            shared.begun.write(&Cached::of(&list, &of(container), (None, Value::Null))).unwrap();
+        }
+        assert_eq!(
+            shared.unregister("net").unwrap_err().code,
+            codes::EXISTS,
+            "what is begun is to be deleted"
+        );
+        is_another_s(&shared, "net", "a", "eth0");
+        assert!(shared.begun.read("net", &of("a")).is_none());
+        assert!(shared.begun.read("net", &of("b")).is_some());
+    }
+
+    #[test]
+    fn a_link_is_refused_but_of_del_which_goes_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Shared::within(folder.path()).settings;
+        symlink("elsewhere", folder.path().join("link")).unwrap();
+        let mut netns = folder.path().join("link").to_str().unwrap().to_owned();
+        for verb in [Verb::Add, Verb::Check] {
+            assert_eq!(allow(&settings, verb, &mut netns).unwrap_err().code, codes::INVALID_NETNS);
+        }
+        allow(&settings, Verb::Del, &mut netns).unwrap();
+        assert_eq!(netns, "");
+        let mut outside = "/proc/self/ns/net".to_owned();
+        allow(&settings, Verb::Del, &mut outside).unwrap_err();
+    }
 }
