@@ -29,8 +29,7 @@ impl Node {
         });
         // What is for a host port has the node's address there.
         let Bypassed { host_ports, .. } = hooks::bypassed_of(&chains, &crossed);
-        let Bypassed { bridged, from_node, .. } =
-            hooks::bypassed_of(&self.without_harmless(chains), &crossed);
+        let Bypassed { bridged, from_node, .. } = self.without_harmless(&chains).bypassed(&crossed);
         let are_heeded = self.registry.attachments().all(|attachment| attachment.heeded);
         let bridged = if are_heeded { Vec::new() } else { bridged };
         let is_node_heeded = self.registry.bridges().all(|bridge| bridge.heeded);

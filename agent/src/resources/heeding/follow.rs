@@ -14,7 +14,6 @@ use crate::datapath::{FlowAffinity, in_map};
 use crate::kernel::KernelError;
 use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
-use crate::resources::external_rule::harmless::Reach;
 use crate::resources::external_rule::hooks::{self, Bypassed, Crossed};
 
 impl Node {
@@ -49,7 +48,7 @@ impl Node {
         let is_met = || {
             mode == Filters::Auto
                 && !self.heeding.is_found
-                && self.heeding.harms.are_met_in(&Reach::of([arriving].into_iter()))
+                && self.heeding.harms.are_met_in(&self.reach_beside(arriving))
         };
         let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty();
         let uplink = arriving.service.uplink.as_ref().map(|uplink| &uplink.name);
@@ -105,10 +104,10 @@ impl Node {
     ) -> Vec<BaseChain> {
         let strictest = self.heeding.strictest();
         let harmful = self.harmful(generation, chains.clone(), (crossed, arriving));
-        let Bypassed { bridged, from_node, .. } = hooks::bypassed_of(&harmful, crossed);
+        let Bypassed { bridged, from_node, .. } = harmful.bypassed(crossed);
         (self.heeding.is_found, self.heeding.by) = (!bridged.is_empty(), bridged);
         self.decide_to_heed(self.heeding.applies(strictest), !from_node.is_empty());
-        hooks::met_by_bridged(if strictest == Filters::Heed { chains } else { harmful }, crossed)
+        hooks::met_by_bridged(if strictest == Filters::Heed { chains } else { harmful.bridged }, crossed)
     }
 
     /// Of several networks of one bridge the strictest counts.

@@ -17,7 +17,7 @@ use crate::kernel::KernelError;
 use crate::nft::{self, Hidden, OpenedPort};
 use crate::registry::Attachment;
 use crate::resources::Node;
-use crate::resources::external_rule::harmless::Reach;
+use crate::resources::external_rule::harmless::{Bridges, Reach};
 use crate::resources::external_rule::hooks::{self, Crossed};
 
 /// Between two looks for connections that the kernel still carries.
@@ -63,7 +63,8 @@ impl Node {
             return;
         }
         let met = hooks::met_by_host_ports(chains, crossed);
-        opening.harms.read(generation, &met);
+        // What comes to host ports passes by any interface.
+        opening.harms.read(generation, &met, &Bridges::default());
         // Answers go to any address.
         let harmful = opening.harms.met_in(&Reach::anywhere());
         opening.by = hooks::bypassed_of(&harmful, crossed).host_ports;

@@ -16,6 +16,7 @@ use super::super::reading::marks;
 use super::super::reading::source::Source;
 use super::super::reading::states::{self, INVALID};
 use super::addresses::Addresses;
+use super::bridges::{self, Bridges};
 use super::confinement::{Asked, End, asked, of_elements};
 use super::harm::Harm;
 use super::leaving::{Leaving, leaving};
@@ -30,19 +31,30 @@ const CLAMPS: &str = "TCPMSS";
 const MASQUERADING: [&str; 2] = ["MASQUERADE", "SNAT"];
 const SOURCE: u32 = 0;
 
+/// What lets what passes between some addresses leave: more of one chain are not known to.
+const MOST_BETWEEN: usize = 64;
+
+/// Where a chain is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site<'a> {
+    pub(super) hook: u32,
+    /// Whether what comes here has been tracked.
+    pub(super) is_tracked: bool,
+    pub(super) bridges: &'a Bridges,
+}
+
 /// What has been read of one table.
 pub(super) struct Reader<'a, S> {
     source: &'a mut S,
     table: &'a TableOf,
     known: HashMap<String, Harm>,
     read: usize,
-    /// Whether what comes here has been tracked.
-    is_tracked: bool,
+    site: Site<'a>,
 }
 
 impl<'a, S: Source> Reader<'a, S> {
-    pub(super) fn new(source: &'a mut S, table: &'a TableOf, is_tracked: bool) -> Self {
-        Self { source, table, known: HashMap::new(), read: 0, is_tracked }
+    pub(super) fn new(source: &'a mut S, table: &'a TableOf, site: Site<'a>) -> Self {
+        Self { source, table, known: HashMap::new(), read: 0, site }
     }
 
     /// What `chain` does. Each is read once; the kernel refuses one that jumps to itself (`nft_chain_validate`).
@@ -56,7 +68,7 @@ impl<'a, S: Source> Reader<'a, S> {
         self.known.insert(chain.to_owned(), Harm::default());
         let rules = self.source.rules(self.table, chain)?;
         self.read += rules.len();
-        let (mut harm, mut left) = (Harm::default(), Addresses::default());
+        let (mut harm, mut left) = (Harm::default(), Left::default());
         for (place, rule) in (1..).zip(&rules) {
             if self.read > MOST {
                 harm.by = Some(format!("the table {} has more rules than are read", self.table.name));
@@ -65,8 +77,8 @@ impl<'a, S: Source> Reader<'a, S> {
                 break;
             }
             let mut done = self.by_rule(rule)?;
-            if !left.is_empty() && self.is_of_ip() {
-                done = done.without(&left);
+            if self.is_of_ip() {
+                done = left.spare(done);
             }
             done.by = done.by.map(|by| match by.is_empty() {
                 true => format!("rule {place} of the chain {chain} of the table {}", self.table.name),
@@ -78,7 +90,12 @@ impl<'a, S: Source> Reader<'a, S> {
                     harm.add(&Harm::by(String::new()).for_marked());
                     break;
                 }
-                Some(Leaving::To(asked)) => left.add(&self.lasting(asked)?),
+                Some(Leaving::To(asked)) => left.to.add(&self.lasting(asked)?),
+                Some(Leaving::Between(from, to)) => {
+                    let from = self.lasting(from)?;
+                    let to = to.map_or_else(|| Ok(Addresses::every()), |to| self.lasting(to))?;
+                    left.between.push((from, to));
+                }
                 None => {}
             }
         }
@@ -95,7 +112,7 @@ impl<'a, S: Source> Reader<'a, S> {
                 first = first.min(at);
             }
         }
-        if !done.is_any() || self.is_tracked && is_for_invalid(&rule[..first]) {
+        if !done.is_any() || self.site.is_tracked && is_for_invalid(&rule[..first]) {
             return Ok(done.marked_part());
         }
         let is_for_marked = |at| marks::asked(&rule[at..first]).is_some_and(|mark| !mark.is_for_unmarked);
@@ -105,7 +122,28 @@ impl<'a, S: Source> Reader<'a, S> {
         if is_for_node(&rule[..first]) {
             return Ok(done.for_node());
         }
+        if self.is_elsewhere(&rule[..=first])? {
+            return Ok(done.for_elsewhere());
+        }
         self.confined(done, &rule[..=first])
+    }
+
+    /// Whether only packets meet the end of what is asked that pass by other interfaces than the bridges.
+    fn is_elsewhere(&mut self, asking: &[Expression]) -> Result<bool, NetlinkError> {
+        let Site { hook, bridges, .. } = self.site;
+        let asked = asking.windows(2).filter_map(|pair| bridges.asked(pair, hook));
+        for (by, asked) in asked.filter(|_| self.is_of_ip()).collect::<Vec<_>>() {
+            let has_any = match asked {
+                bridges::Asked::Compared { value, is_equal } => bridges.has_any(by, &value, is_equal),
+                bridges::Asked::In(set) => {
+                    self.elements(&set)?.is_none_or(|elements| bridges.has_any_of(by, &elements))
+                }
+            };
+            if !has_any {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The same, done only to what has the addresses for which the rule asks.
@@ -147,6 +185,15 @@ impl<'a, S: Source> Reader<'a, S> {
         Ok(self.addresses(Some(asked))?.unwrap_or_default())
     }
 
+    /// All addresses that what comes here may have.
+    fn every(&self) -> Addresses {
+        match i32::from(self.table.family) {
+            libc::NFPROTO_IPV4 => Addresses::every_of(4),
+            libc::NFPROTO_IPV6 => Addresses::every_of(16),
+            _ => Addresses::every(),
+        }
+    }
+
     /// Whether all that comes here is of IP.
     fn is_of_ip(&self) -> bool {
         let family = i32::from(self.table.family);
@@ -171,7 +218,7 @@ impl<'a, S: Source> Reader<'a, S> {
                 Ok(done)
             }
             "target" if expression.text(NFTA_MATCH_NAME).as_deref() == Some(CLAMPS) => Ok(harm()),
-            _ if translates_source(expression) => Ok(Harm::masquerading()),
+            _ if translates_source(expression) => Ok(Harm::masquerading(&self.every())),
             _ if effect(expression, asked, self.table.family).acts => Ok(harm()),
             _ => Ok(Harm::default()),
         }
@@ -193,6 +240,23 @@ impl<'a, S: Source> Reader<'a, S> {
         let elements = self.source.elements(self.table, set)?;
         self.read += elements.len();
         Ok(Some(elements))
+    }
+}
+
+/// What has left a chain.
+#[derive(Debug, Default)]
+struct Left {
+    /// What is sent to these.
+    to: Addresses,
+    /// What is sent from some to others.
+    between: Vec<(Addresses, Addresses)>,
+}
+
+impl Left {
+    /// What is done behind it.
+    fn spare(&self, done: Harm) -> Harm {
+        let done = if self.to.is_empty() { done } else { done.without(&self.to) };
+        self.between.iter().take(MOST_BETWEEN).fold(done, Harm::without_between)
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Harm {
     masqueraded: BTreeMap<Addresses, Addresses>,
     /// Whether it does anything to what is sent to the node's own addresses.
     to_node: bool,
+    /// Whether it does anything to what passes by other interfaces than the bridges.
+    elsewhere: bool,
     /// Whether it does anything to packets that a rule has marked.
     marked: bool,
 }
@@ -32,9 +34,9 @@ impl Harm {
         Self::by("what cannot be read".to_owned())
     }
 
-    /// What translates any source.
-    pub(super) fn masquerading() -> Self {
-        Self { masqueraded: [(Addresses::every(), Addresses::every())].into(), ..Self::default() }
+    /// What translates any source, of one of these to another.
+    pub(super) fn masquerading(of: &Addresses) -> Self {
+        Self { masqueraded: [(of.clone(), of.clone())].into(), ..Self::default() }
     }
 
     /// Whether packets to any of these meet any of it.
@@ -42,7 +44,7 @@ impl Harm {
         self.by.is_some()
             || self.is_refused_in(reach)
             || self.masqueraded.iter().any(|(to, from)| is_masqueraded_in(from, to, reach))
-            || reach.is_anywhere && (self.to_node || self.marked)
+            || reach.is_anywhere && (self.to_node || self.elsewhere || self.marked)
     }
 
     /// What is for a group or on a link reaches everybody.
@@ -50,14 +52,19 @@ impl Harm {
         !self.to.is_empty() && (reach.is_open || self.to.has_everybodys() || reach.has_any_in(&self.to))
     }
 
-    /// Whether packets meet any of it that a rule has marked. Those between containers have no mark while nothing else does harm.
+    /// Whether packets meet any of it that a rule has marked. Those between containers have no mark while nothing else does harm that they meet; what the
+    /// node sends or routes to them may have one.
     pub(crate) fn is_for_marked(&self) -> bool {
         self.marked
     }
 
     /// Whether there is anything that packets without a mark meet.
     pub(super) fn is_any(&self) -> bool {
-        self.by.is_some() || !self.to.is_empty() || !self.masqueraded.is_empty() || self.to_node
+        self.by.is_some()
+            || !self.to.is_empty()
+            || !self.masqueraded.is_empty()
+            || self.to_node
+            || self.elsewhere
     }
 
     /// Adds what another does.
@@ -68,6 +75,7 @@ impl Harm {
             self.masqueraded.entry(to.clone()).or_default().add(from);
         }
         self.to_node |= other.to_node;
+        self.elsewhere |= other.elsewhere;
         self.marked |= other.marked;
     }
 
@@ -86,6 +94,11 @@ impl Harm {
         Self { to_node: self.is_any(), marked: self.marked, ..Self::default() }
     }
 
+    /// The same, done to what passes by other interfaces than the bridges only.
+    pub(super) fn for_elsewhere(self) -> Self {
+        Self { elsewhere: self.is_any(), marked: self.marked, ..Self::default() }
+    }
+
     /// The same, done to what is sent to these only.
     pub(super) fn confined_to(self, to: &Addresses) -> Self {
         let refused = if self.by.is_some() { to.clone() } else { self.to.within(to) };
@@ -96,6 +109,20 @@ impl Harm {
     pub(super) fn without(self, left: &Addresses) -> Self {
         let refused = if self.by.is_some() { Addresses::every() } else { self.to.clone() };
         self.narrowed_to(refused.without(left), |known| known.without(left))
+    }
+
+    /// The same, but for what comes from some and is sent to others, as far as sources are translated.
+    pub(super) fn without_between(mut self, (from, to): &(Addresses, Addresses)) -> Self {
+        for (known, sources) in std::mem::take(&mut self.masqueraded) {
+            for (to, from) in
+                [(known.without(to), sources.clone()), (known.within(to), sources.without(from))]
+            {
+                if !to.is_empty() && !from.is_empty() {
+                    self.masqueraded.entry(to).or_default().add(&from);
+                }
+            }
+        }
+        self
     }
 
     fn narrowed_to(self, refused: Addresses, narrowed: impl Fn(&Addresses) -> Addresses) -> Self {
@@ -116,10 +143,13 @@ impl Harm {
 /// same.
 fn is_masqueraded_in(from: &Addresses, to: &Addresses, reach: &Reach) -> bool {
     // Two of each tell: a container that speaks to itself is not bridged.
-    let two_in = |some: &Addresses| -> Vec<IpAddr> {
-        reach.addresses.iter().filter(|address| some.has(**address)).take(2).copied().collect()
+    let two_in = |some: &Addresses, is_v4| -> Vec<IpAddr> {
+        let of_family = reach.addresses.iter().filter(|address| address.is_ipv4() == is_v4);
+        of_family.filter(|address| some.has(**address)).take(2).copied().collect()
     };
-    reach.is_open || two_in(to).iter().any(|to| two_in(from).iter().any(|from| from != to))
+    let is_between =
+        |is_v4| two_in(to, is_v4).iter().any(|to| two_in(from, is_v4).iter().any(|from| from != to));
+    reach.is_open || is_between(true) || is_between(false)
 }
 
 impl Reach {

@@ -3,8 +3,8 @@
 use nix::libc;
 use shunt_netlink::nf_tables::Expression;
 
-use super::super::reading::attributes::{NFTA_IMMEDIATE_DATA, NFTA_IMMEDIATE_DREG, is_meta};
-use super::super::reading::ip::ether_type;
+use super::super::reading::attributes::{NFTA_IMMEDIATE_DATA, NFTA_IMMEDIATE_DREG};
+use super::super::reading::ip::{Ip, ip};
 use super::super::reading::marks;
 use super::super::reading::silent::is_silent;
 use super::confinement::{Asked, End, asked};
@@ -16,6 +16,8 @@ pub(super) enum Leaving {
     Unmarked,
     /// What is sent to these.
     To(Asked),
+    /// What comes from these, to others or to anybody.
+    Between(Asked, Option<Asked>),
 }
 
 /// Who leaves by `rule` of a table of `family`; none where that is not known.
@@ -33,10 +35,21 @@ pub(super) fn leaving(rule: &[Expression], family: u8) -> Option<Leaving> {
         }
         _ => {}
     }
-    let to = asked(asking, family, End::Destination)?;
-    let loads = if asking.iter().any(|expression| expression.name == "bitwise") { 3 } else { 2 };
-    let is_family =
-        |pair: &[Expression]| is_meta(&pair[0], libc::NFT_META_NFPROTO) || ether_type(pair).is_some();
-    let of_family = if asking.len() > loads && is_family(&asking[..2]) { 2 } else { 0 };
-    (asking.len() == loads + of_family).then_some(Leaving::To(to))
+    let [from, to] = [End::Source, End::Destination].map(|end| asked(asking, family, end));
+    let ends = [&from, &to].into_iter().flatten().count();
+    let masks = asking.iter().filter(|expression| expression.name == "bitwise").count();
+    // A rule for one IP may ask for that first.
+    let is_family = |pair: &[Expression]| {
+        let of = ip(pair, libc::NFPROTO_UNSPEC as u8);
+        of != Ip::Any && of == ip(pair, family)
+    };
+    let loads = 2 * ends + masks;
+    let of_family = if asking.get(..2).is_some_and(is_family) && asking.len() > loads { 2 } else { 0 };
+    if asking.len() != loads + of_family {
+        return None;
+    }
+    match (from, to) {
+        (Some(from), to) => Some(Leaving::Between(from, to)),
+        (None, to) => to.map(Leaving::To),
+    }
 }

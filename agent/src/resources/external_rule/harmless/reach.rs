@@ -25,6 +25,12 @@ impl Reach {
         Self { addresses: Vec::new(), is_open: true, is_anywhere: true }
     }
 
+    /// These.
+    #[cfg(test)]
+    pub(crate) fn to(addresses: &[IpAddr]) -> Self {
+        Self { addresses: addresses.to_vec(), ..Self::default() }
+    }
+
     /// Those of these ports.
     pub(crate) fn of<'a>(ports: impl Iterator<Item = &'a BridgePort>) -> Self {
         let mut reach = Self::default();

@@ -19,8 +19,9 @@ fn harm_after(commands: &[&str]) -> Harm {
                 assert!(done.expect("a shell runs").success(), "{command}");
             }
             let mut harm = Harm::default();
+            let bridges = Bridges::of([(77, "br0".to_owned())].into_iter());
             for chain in &chains().unwrap() {
-                harm.add(&harm_of(chain).unwrap());
+                harm.add(&harm_of(chain, &bridges, &mut Kernel::default()).unwrap());
             }
             harm
         });
@@ -82,7 +83,7 @@ fn what_refuses_or_changes_something_does_harm() {
         "ip saddr @few drop;",
         "ip daddr vmap { 10.96.0.1 : drop, * : drop };",
         "tcp dport vmap { 25 : drop, 80 : accept };",
-        "ip daddr != 10.77.0.1 iifname { \"vethA\", \"vethB\" } drop;",
+        "ip daddr != 10.77.0.1 iifname { \"vethA\", \"br0\" } drop;",
         "ip daddr != 10.77.0.1 meta l4proto . th dport { tcp . 25 } drop;",
         "ip daddr 10.77.0.10-10.77.0.20 meta l4proto . th dport { tcp . 25, tcp . 80 } drop;",
         "ip daddr & 255.255.255.0 vmap { 10.77.0.0 : drop };",
@@ -245,7 +246,7 @@ fn more_rules_than_are_read_may_do_anything() {
         kind: "filter".to_owned(),
         devices: Vec::new(),
     };
-    assert!(is_met_by(&read(&chain, &mut Endless).unwrap(), "10.77.0.2"));
+    assert!(is_met_by(&read(&chain, &Bridges::default(), &mut Endless).unwrap(), "10.77.0.2"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use shunt_netlink::nf_tables::Expression;
 
+pub(in super::super) const NFTA_META_DREG: u16 = 1;
 pub(in super::super) const NFTA_META_KEY: u16 = 2;
 pub(in super::super) const NFTA_META_SREG: u16 = 3;
 pub(in super::super) const NFTA_CT_KEY: u16 = 2;

@@ -10,7 +10,7 @@ use super::attributes::{
 };
 use super::effect::{Effect, OPTIONS_OF_SYN};
 use super::ip::ip;
-use super::protocol::is_tcp;
+use super::protocol::{TCP_FLAGS, is_tcp};
 use super::xtables;
 
 const NFT_CT_ZONE: i32 = 17;
@@ -24,9 +24,6 @@ const SECMARK: u32 = 8;
 
 /// Bytes of Ethernet's header (`ETH_HLEN`).
 const ETHERNET: u32 = 14;
-
-/// Where TCP has its flags (RFC 9293).
-const TCP_FLAGS: u32 = 13;
 
 /// Expressions whose answer is the same for all packets of a flow, but those that begin and end it.
 const STEADY: [&str; 21] = [

@@ -10,7 +10,10 @@ use super::ip::{Ip, ip};
 const PROTOCOL_V4: u32 = 9;
 const NEXT_V6: u32 = 6;
 
-const TCP: u8 = libc::IPPROTO_TCP as u8;
+pub(in super::super) const TCP: u8 = libc::IPPROTO_TCP as u8;
+
+/// Where TCP has its flags (RFC 9293).
+pub(in super::super) const TCP_FLAGS: u32 = 13;
 
 /// The protocol for which the two expressions at `at` of a rule of a table of `family` ask.
 pub(in super::super) fn protocol(rule: &[Expression], at: usize, family: u8) -> Option<u8> {

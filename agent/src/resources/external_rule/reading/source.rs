@@ -22,7 +22,7 @@ pub(in super::super) trait Source {
 
 /// The kernel's rules, for one look at them: what a rule looks up for two reasons, or several rules do, is read once.
 #[derive(Default)]
-pub(in super::super) struct Kernel {
+pub(crate) struct Kernel {
     elements: HashMap<(TableOf, String), Vec<Element>>,
     sets: HashMap<(TableOf, String), Set>,
     /// The sets that rules of a table write.

@@ -7,12 +7,8 @@ use super::super::reading::attributes::{
     NFT_CMP_EQ, NFT_CMP_NEQ, NFTA_BITWISE_MASK, NFTA_CMP_DATA, NFTA_CMP_OP, NFTA_MATCH_NAME, is_payload, told,
 };
 use super::super::reading::ip::ether_type;
-use super::super::reading::protocol::{is_tcp, protocol};
+use super::super::reading::protocol::{TCP, TCP_FLAGS, is_tcp, protocol};
 
-/// Where TCP has its flags (RFC 9293).
-const TCP_FLAGS: u32 = 13;
-
-const TCP: u8 = libc::IPPROTO_TCP as u8;
 const UDP: u8 = libc::IPPROTO_UDP as u8;
 
 /// FIN, SYN and RST.

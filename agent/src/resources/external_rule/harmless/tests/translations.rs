@@ -25,6 +25,23 @@ fn translations_between_neighbors_do_harm() {
         ("postrouting", "ip daddr 10.77.0.0/24 udp dport 53 accept; masquerade;"),
         ("postrouting", "ip daddr != 10.78.0.0/16 masquerade;"),
         ("postrouting", "meta mark 7 masquerade; jump marking;"),
+        ("postrouting", "oifname \"br0\" masquerade;"),
+        ("postrouting", "oifname \"br*\" masquerade;"),
+        ("postrouting", "oifname != \"docker0\" masquerade;"),
+        ("postrouting", "oifname != \"d*\" masquerade;"),
+        ("postrouting", "oifname { \"eth0\", \"br0\" } masquerade;"),
+        ("postrouting", "oifname != { \"eth0\", \"eth1\" } masquerade;"),
+        ("postrouting", "oifname { \"b*\", \"eth1\" } masquerade;"),
+        ("postrouting", "oifname . ip protocol { \"eth0\" . udp } masquerade;"),
+        ("postrouting", "oif != 1 masquerade;"),
+        ("postrouting", "oif 77 masquerade;"),
+        ("postrouting", "iifname != \"br0\" masquerade;"),
+        ("prerouting", "iifname \"br0\" udp dport 1 redirect to :2;"),
+        ("postrouting", "ip saddr 10.78.0.0/16 ip daddr 10.77.0.0/16 return; masquerade;"),
+        ("postrouting", "ip saddr 10.77.0.0/16 ip daddr 10.78.0.0/16 return; masquerade;"),
+        ("postrouting", "ip saddr 10.77.0.0/16 ip daddr 10.77.0.0/16 udp dport 53 return; masquerade;"),
+        ("postrouting", "ip saddr 10.77.0.0/16 ip daddr != 10.77.0.0/16 return; masquerade;"),
+        ("postrouting", "meta nfproto != ipv4 ip daddr 10.77.0.0/16 return; masquerade;"),
     ] {
         let harm = harm_in_nat(hook, rules);
         assert!(is_met_by(&harm, "10.77.0.2"), "{hook} {rules}: {harm:?}");
@@ -45,6 +62,18 @@ fn translations_of_what_leaves_or_of_others_addresses_are_harmless() {
         ("postrouting", "meta mark & 0x4000 == 0 return; masquerade;"),
         ("postrouting", "meta mark & 0x2000 == 0x2000 masquerade;"),
         ("postrouting", "meta mark != 7 counter return; meta mark set 0; masquerade;"),
+        ("postrouting", "oifname \"eth0\" masquerade;"),
+        ("postrouting", "oifname \"eth*\" masquerade;"),
+        ("postrouting", "oifname \"br01\" masquerade;"),
+        ("postrouting", "oifname != \"br0\" masquerade;"),
+        ("postrouting", "oifname { \"eth0\", \"eth1\" } masquerade;"),
+        ("postrouting", "oif 1 masquerade;"),
+        ("postrouting", "oifname vmap { \"eth0\" : jump marking };"),
+        ("prerouting", "iifname \"eth0\" udp dport 1 redirect to :2;"),
+        ("prerouting", "iifname \"eth0\" jump marking;"),
+        ("postrouting", "ip saddr 10.77.0.0/24 ip daddr 10.77.0.0/16 return; masquerade;"),
+        ("postrouting", "ip saddr 10.77.0.0/16 accept; masquerade;"),
+        ("postrouting", "meta nfproto ipv4 ip daddr 10.77.0.0/16 return; masquerade;"),
     ] {
         let harm = harm_in_nat(hook, rules);
         assert!(!is_met_by(&harm, "10.77.0.2"), "{hook} {rules}: {harm:?}");
@@ -99,6 +128,30 @@ const DOCKER: [&str; 5] = [
     "-A DOCKER ! -i docker0 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 172.17.0.2:80",
 ];
 
+const BY_INTERFACE: [&str; 1] = ["-A POSTROUTING -o eth0 -j MASQUERADE"];
+
+const SWARM: [&str; 2] = [
+    "-A POSTROUTING -o docker_gwbridge -m addrtype --src-type LOCAL -j MASQUERADE",
+    "-A POSTROUTING -s 172.18.0.0/16 ! -o docker_gwbridge -j MASQUERADE",
+];
+
+const FLANNEL: [&str; 8] = [
+    "-N FLANNEL-POSTRTG",
+    "-A FLANNEL-POSTRTG -m mark --mark 0x4000/0x4000 -m comment --comment flanneld -j RETURN",
+    "-A FLANNEL-POSTRTG -s 10.77.0.0/24 -d 10.77.0.0/16 -m comment --comment flanneld -j RETURN",
+    "-A FLANNEL-POSTRTG -s 10.77.0.0/16 -d 10.77.0.0/24 -m comment --comment flanneld -j RETURN",
+    "-A FLANNEL-POSTRTG ! -s 10.77.0.0/16 -d 10.77.0.0/24 -m comment --comment flanneld -j RETURN",
+    "-A FLANNEL-POSTRTG -s 10.77.0.0/16 ! -d 224.0.0.0/4 -m comment --comment flanneld -j MASQUERADE --random-fully",
+    "-A FLANNEL-POSTRTG ! -s 10.77.0.0/16 -d 10.77.0.0/16 -m comment --comment flanneld -j MASQUERADE --random-fully",
+    "-A POSTROUTING -m comment --comment flanneld -j FLANNEL-POSTRTG",
+];
+
+const OLD_FLANNEL: [&str; 3] = [
+    "-A POSTROUTING -s 10.77.0.0/16 -d 10.77.0.0/16 -j RETURN",
+    "-A POSTROUTING -s 10.77.0.0/16 ! -d 224.0.0.0/4 -j MASQUERADE",
+    "-A POSTROUTING ! -s 10.77.0.0/16 -d 10.77.0.0/16 -j MASQUERADE",
+];
+
 const KUBE_PROXY_BY_NFT: &str = "nft 'table ip kube-proxy { \
         map services { type ipv4_addr . inet_proto . inet_service : verdict; elements = { 10.96.0.1 . tcp . 80 : goto one }; }; \
         set nodes { type ipv4_addr; elements = { 192.0.2.1 }; }; \
@@ -117,11 +170,39 @@ fn translations_as_engines_and_plugins_have_them_are_harmless() {
         let commands: Vec<_> = rules.iter().map(|rule| format!("iptables-nft -t nat {rule}")).collect();
         harm_after(&commands.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    for rules in [&KUBE_PROXY[..], &REFERENCE, &DOCKER] {
+    for rules in [&KUBE_PROXY[..], &REFERENCE, &DOCKER, &BY_INTERFACE, &SWARM, &FLANNEL, &OLD_FLANNEL] {
         let harm = iptables(rules);
         assert!(!is_met_by(&harm, "10.77.0.2"), "{rules:?}: {harm:?}");
     }
     assert!(is_met_by(&iptables(&KUBE_PROXY), "10.96.0.1"));
     let harm = harm_after(&[KUBE_PROXY_BY_NFT]);
     assert!(!is_met_by(&harm, "10.77.0.2"), "{harm:?}");
+}
+
+#[test]
+fn what_passes_elsewhere_counts_for_host_ports() {
+    for rules in ["oifname \"eth0\" masquerade;", "oifname \"eth0\" drop;"] {
+        let harm = harm_in_nat("postrouting", rules);
+        assert!(harm.is_met_in(&Reach::anywhere()), "{rules}: {harm:?}");
+    }
+}
+
+#[test]
+fn the_rules_of_one_ip_translate_nothing_of_the_other() {
+    let met = |family: &str, addresses: [&str; 2]| {
+        let chain = "chain at { type nat hook postrouting priority 0; masquerade; };";
+        let harm = harm_after(&[&format!("nft 'table {family} fw {{ {chain} }}'")]);
+        let addresses = addresses.map(|address| address.parse().unwrap()).to_vec();
+        harm.is_met_in(&Reach { addresses, ..Reach::default() })
+    };
+    for (family, addresses, is_met) in [
+        ("ip", ["10.77.0.2", "10.77.0.3"], true),
+        ("ip", ["fd77::2", "fd77::3"], false),
+        ("ip6", ["10.77.0.2", "10.77.0.3"], false),
+        ("ip6", ["fd77::2", "fd77::3"], true),
+        ("inet", ["fd77::2", "fd77::3"], true),
+        ("inet", ["10.77.0.2", "fd77::2"], false),
+    ] {
+        assert_eq!(met(family, addresses), is_met, "{family} {addresses:?}");
+    }
 }
