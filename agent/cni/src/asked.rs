@@ -23,9 +23,6 @@ use crate::settings::Settings;
 use crate::subject::Subject;
 use crate::trace::Trace;
 
-/// Bytes of a file's name (`NAME_MAX`): of a longer name nothing is known.
-pub(crate) const NAME_MAX: usize = 255;
-
 /// What all calls share.
 #[derive(Debug)]
 pub(crate) struct Shared {

@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shunt_regular_file::read_own;
 
-use crate::asked::NAME_MAX;
 use crate::failure::{Failure, codes};
-use crate::files::{self, Outlives};
+use crate::files::{self, NAME_MAX, Outlives};
 use crate::list::NetworkList;
 use crate::netns_id::{self, Now};
 use crate::proto::v1::{Attachment, ListedAttachment};

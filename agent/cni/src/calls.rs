@@ -9,11 +9,12 @@ use tonic::{Request, Response, Status, async_trait};
 
 use crate::add::Added;
 use crate::answer::Streamed;
-use crate::asked::{Asked, Envelope, NAME_MAX, Network, Shared, check_name};
+use crate::asked::{Asked, Envelope, Network, Shared, check_name};
 use crate::call_log::{log, log_failure};
 use crate::caller::Watchers;
 use crate::chain::Chain;
 use crate::failure::{Failure, codes};
+use crate::files::NAME_MAX;
 use crate::invoke::invoke;
 use crate::list::NetworkList;
 use crate::locks::Held;

@@ -5,6 +5,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+/// Bytes of a file's name (`NAME_MAX`): of a longer name nothing is known.
+pub(crate) const NAME_MAX: usize = 255;
+
 /// What a file outlives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outlives {

@@ -9,8 +9,9 @@ use shunt::config::Config;
 use shunt::{Reply, Setting};
 use tonic::{Request, Status};
 
-use crate::asked::{Envelope, NAME_MAX, Shared};
+use crate::asked::{Envelope, Shared};
 use crate::failure::{Failure, logged};
+use crate::files::NAME_MAX;
 use crate::locks::Held;
 use crate::plugin;
 use crate::proto::v1::invoke_response::Outcome;
