@@ -105,9 +105,13 @@ pub(crate) const PRELUDE: &str = "
 both() { iptables-$IPT -w \"$@\"; ip6tables-$IPT -w \"$@\"; }
 clear() {
     nft flush ruleset
-    for it in iptables ip6tables; do for table in filter mangle raw; do
-        $it-legacy -w -t $table -F; $it-legacy -w -t $table -X; done
-        for chain in INPUT FORWARD OUTPUT; do $it-legacy -w -P $chain ACCEPT; done; done
+    for it in iptables ip6tables; do
+        # To ask for a table of legacy iptables makes it, and what uses `raw` may have packets not tracked.
+        for table in $(cat /proc/net/${it%tables}_tables_names); do
+            $it-legacy -w -t $table -F; $it-legacy -w -t $table -X
+            [ $table != filter ] || for chain in INPUT FORWARD OUTPUT; do $it-legacy -w -P $chain ACCEPT; done
+        done
+    done
     for it in bridge/bridge-nf-call-iptables=1 bridge/bridge-nf-call-ip6tables=1 netfilter/nf_conntrack_tcp_be_liberal=0 \\
         netfilter/nf_conntrack_tcp_loose=1 netfilter/nf_conntrack_udp_timeout=30 netfilter/nf_conntrack_udp_timeout_stream=120
     do echo ${it#*=} >/proc/sys/net/${it%=*}; done
