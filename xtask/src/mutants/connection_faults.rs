@@ -54,9 +54,25 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "asked-address-kept",
         file: "ebpf/src/nat/dnat.rs",
-        find: "        becomes.source = source(becomes, tables);\n",
+        find: "        becomes.source = source(becomes.domain, becomes.destination, becomes.source, tables);\n",
         replace: "",
         why: "a container would see an address of the node that the reference does not choose",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "alias-answers-anybody",
+        file: "ebpf/src/nat/alias.rs",
+        find: " && tables.is_local(&key.destination)",
+        replace: "",
+        why: "somebody outside with an alias's port would not get a container's answers",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "alias-of-any-port",
+        file: "ebpf/src/nat/alias.rs",
+        find: "(alias.socket_port.half() == key.source_port.half()).then_some(",
+        replace: "true.then_some(",
+        why: "another socket's datagrams to that port would reach another port of the container",
         judge: Judge::Host,
     },
     Fault {

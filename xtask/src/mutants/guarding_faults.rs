@@ -161,7 +161,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "mark-carried-out",
         file: "ebpf/src/stages/guard.rs",
-        find: "if !verdict.is_passed() {",
+        find: "if !verdict.is_onward() {",
         replace: "if false {",
         why: "the mark for a guard would leave the node's ports with masqueraded packets",
         judge: Judge::Host,
