@@ -7,20 +7,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use nix::errno::Errno;
-use nix::libc;
 use nix::sched::{CloneFlags, setns};
-use nix::sys::socket::sockopt::GetStruct;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
 use shunt_netlink::namespace::apart;
+use shunt_netlink::namespace_cookie;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-
-/// `SO_NETNS_COOKIE`.
-#[derive(Clone, Copy, Debug)]
-struct NetnsCookie;
-
-nix::getsockopt_impl!(NetnsCookie, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, u64, GetStruct<u64>);
 
 /// Looks at a namespace: [`of`], or a test's.
 pub(crate) type Look = fn(&str) -> Option<String>;
@@ -55,13 +46,7 @@ pub(crate) fn compare(before: Option<&str>, now: Option<&str>) -> Now {
 /// The cookie of the namespace at a path, in which the calling thread stays.
 fn cookie_within(path: &Path) -> io::Result<u64> {
     setns(shunt_regular_file::open(path)?, CloneFlags::CLONE_NEWNET)?;
-    Ok(own_cookie()?)
-}
-
-/// The cookie of the calling thread's namespace.
-fn own_cookie() -> Result<u64, Errno> {
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    getsockopt(&socket, NetnsCookie)
+    Ok(namespace_cookie::own()?)
 }
 
 #[cfg(test)]
@@ -89,8 +74,8 @@ mod tests {
 
     #[test]
     fn a_namespace_has_one_cookie() {
-        let cookie = own_cookie().unwrap();
+        let cookie = namespace_cookie::own().unwrap();
         assert_ne!(cookie, 0);
-        assert_eq!(std::thread::spawn(own_cookie).join().unwrap(), Ok(cookie));
+        assert_eq!(std::thread::spawn(namespace_cookie::own).join().unwrap(), Ok(cookie));
     }
 }

@@ -24,6 +24,7 @@ pub mod link;
 pub mod message;
 mod monitor;
 pub mod namespace;
+pub mod namespace_cookie;
 pub mod namespace_id;
 pub mod neighbour;
 pub mod netconf;

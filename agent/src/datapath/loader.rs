@@ -8,8 +8,9 @@ use aya::maps::{Map, MapError};
 use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use flate2::read::GzDecoder;
+use shunt_netlink::namespace_cookie;
 
-use super::attach::cgroup::{SocketProgram, netns_cookie};
+use super::attach::cgroup::SocketProgram;
 use super::attach::hook::{Program, ProgramSet};
 use super::attach::xdp;
 use super::decisions;
@@ -143,7 +144,7 @@ fn open(pins: &Pins, set: ProgramSet, flows: Option<u32>, build: Build) -> Resul
     for name in ["ASSURED", "FLOWS"] {
         loader.map_max_entries(name, room::flow_entries(flows));
     }
-    let netns = netns_cookie().unwrap_or_default();
+    let netns = namespace_cookie::own().unwrap_or_default();
     loader.override_global("RESTRICTED", &restricted, true).override_global("NETNS", &netns, true);
     let Build::Watched { capturing } = build else { return Ok(loader.load(OBJECT)?) };
     for name in WATCH_MAPS {

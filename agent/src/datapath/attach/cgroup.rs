@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 use aya::pin::PinError;
 use aya::programs::links::{FdLink, LinkError};
 use aya::programs::{CgroupAttachMode, CgroupSockAddr, ProgramError};
-use nix::errno::Errno;
-use nix::libc;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 
 /// Where systems mount cgroup2: alone, or beside cgroup v1.
@@ -130,25 +127,4 @@ pub fn detach(pin: &Path) -> Result<(), SocketError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(SocketError::file(pin)(error)),
         _ => Ok(()),
     }
-}
-
-/// `SO_NETNS_COOKIE` (Linux 5.14).
-#[derive(Clone, Copy, Debug)]
-struct NetnsCookie;
-
-nix::getsockopt_impl!(
-    NetnsCookie,
-    libc::SOL_SOCKET,
-    libc::SO_NETNS_COOKIE,
-    u64,
-    nix::sys::socket::sockopt::GetStruct<u64>
-);
-
-/// The cookie of the calling thread's network namespace, by which the programs identify it.
-///
-/// # Errors
-/// The kernel has none.
-pub fn netns_cookie() -> Result<u64, Errno> {
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    getsockopt(&socket, NetnsCookie)
 }
