@@ -1,13 +1,14 @@
 //! `cargo xtask build`: the kernel programs first, for the agent carries them inside it; then the binaries.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::setup::{self, Processor, StaticTarget, Tools};
+use crate::without_debug::without_debug;
 use crate::{process, workspace};
 
 const TARGET: &str = "bpfel-unknown-none";
@@ -152,7 +153,9 @@ fn object(cargo: &mut Command, root: &Path, run: process::Run, name: &str) -> Re
     let scratch = target.join("bpf-build").join(name);
     run(cargo.arg("--target-dir").arg(&scratch)).with_context(|| format!("cannot build {name}"))?;
     let built = scratch.join(TARGET).join(PROFILE).join("programs");
-    place(&built, &target.join("bpf").join(name))
+    let whole = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
+    let object = without_debug(&whole).with_context(|| built.display().to_string())?;
+    replace(&target.join("bpf").join(name), &object, |unfinished| fs::write(unfinished, &object))
 }
 
 fn cargo_for_bpf(root: &Path, tools: &Tools) -> Command {
@@ -184,12 +187,17 @@ fn cargo_for_bpf(root: &Path, tools: &Tools) -> Command {
 /// Copies what was built only when it has changed: a new timestamp of the object would make cargo build the agent again.
 fn place(built: &Path, wanted: &Path) -> Result<()> {
     let content = fs::read(built).with_context(|| format!("cannot read {}", built.display()))?;
+    replace(wanted, &content, |unfinished| fs::copy(built, unfinished).map(drop))
+}
+
+/// Puts `content` at `wanted`, where something else is: by `write`, and at once.
+fn replace(wanted: &Path, content: &[u8], write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
     if fs::read(wanted).is_ok_and(|present| present == content) {
         return Ok(());
     }
     let directory = wanted.parent().context("what is built lies in a directory")?;
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let unfinished = wanted.with_extension("new");
-    fs::copy(built, &unfinished).with_context(|| format!("cannot write {}", unfinished.display()))?;
+    write(&unfinished).with_context(|| format!("cannot write {}", unfinished.display()))?;
     fs::rename(&unfinished, wanted).with_context(|| format!("cannot write {}", wanted.display()))
 }

@@ -20,6 +20,7 @@ mod summary;
 mod test;
 mod uninstall;
 mod vm;
+mod without_debug;
 mod workspace;
 
 use std::process::ExitCode;
