@@ -106,8 +106,9 @@ both() { iptables-$IPT -w \"$@\"; ip6tables-$IPT -w \"$@\"; }
 clear() {
     nft flush ruleset
     for it in iptables ip6tables; do
-        # To ask for a table of legacy iptables makes it, and what uses `raw` may have packets not tracked.
-        for table in $(cat /proc/net/${it%tables}_tables_names); do
+        # To ask for a table of legacy iptables makes it, and what uses `raw` may have packets not tracked. In `nat` are the reference's
+        # host ports.
+        for table in $(grep -vx nat /proc/net/${it%tables}_tables_names); do
             $it-legacy -w -t $table -F; $it-legacy -w -t $table -X
             [ $table != filter ] || for chain in INPUT FORWARD OUTPUT; do $it-legacy -w -P $chain ACCEPT; done
         done

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use shunt_lab::Protocol;
 
-use crate::heeded::{echoes, nft, share, stage, talk, until_heeded};
+use crate::heeded::{echoes, nft, share_of, stage, talk, until_heeded};
 use crate::stage::Stage;
 
 /// The node, where two lets nobody in but one by port 7000, and all others are let alone.
@@ -36,10 +36,8 @@ impl Policed {
         let [allowed, refused] = [7000, 7001].map(|port| echoes(&self.stage, port));
         for echo in &allowed {
             for protocol in protocols {
-                let fast = share(&self.stage, "one", || {
-                    let mut talk = talk(&self.stage.sandboxes[0], *protocol, echo.address()).unwrap();
-                    talk.chat(2000, 200).unwrap();
-                });
+                let mut talk = talk(&self.stage.sandboxes[0], *protocol, echo.address()).unwrap();
+                let fast = share_of(&self.stage, "one", &mut talk);
                 assert!(fast > 0.9, "{protocol:?} to {}: {fast}", echo.address());
                 assert!(!self.is_answered(2, *protocol, echo.address()), "three is nobody's friend");
             }
