@@ -25,7 +25,8 @@ pub const KEPT: [(Capability, &str); 3] = [
     ),
     (
         Capability::CAP_SYS_PTRACE,
-        "opening a container's namespace as /proc/PID/ns/net: the container may have capabilities that the agent has not",
+        "opening a container's namespace as /proc/PID/ns/net: the container may have capabilities that the agent has not; \
+         taking descriptors of UDP sockets to connect them anew",
     ),
 ];
 

@@ -21,6 +21,7 @@ pub struct InetSocket {
     protocol: u8,
     /// Ports, addresses, interface and cookie, by which the kernel finds it again.
     id: SocketId,
+    inode: u32,
 }
 
 impl InetSocket {
@@ -34,6 +35,11 @@ impl InetSocket {
         SocketAddr::new(self.id.destination_address.to_canonical(), self.id.destination_port)
     }
 
+    /// The number in `/proc/PID/fd`, where a process's descriptor of it is a link to `socket:[NUMBER]`.
+    pub fn inode(&self) -> u32 {
+        self.inode
+    }
+
     /// The socket's cookie, which is never used again (`sock_diag_save_cookie`: the lower word first).
     pub fn cookie(&self) -> u64 {
         let [a, b, c, d, e, f, g, h] = self.id.cookie;
@@ -44,8 +50,10 @@ impl InetSocket {
 
 impl Reply for InetSocket {
     fn read(payload: &[u8]) -> Option<Self> {
-        let InetResponseHeader { family, socket_id, .. } = InetResponseHeader::parse(payload).ok()?;
-        matches!(family, AF_INET | AF_INET6).then_some(Self { family, protocol: IPPROTO_UDP, id: socket_id })
+        let InetResponseHeader { family, socket_id, inode, .. } =
+            InetResponseHeader::parse(payload).ok()?;
+        let is_ip = matches!(family, AF_INET | AF_INET6);
+        is_ip.then_some(Self { family, protocol: IPPROTO_UDP, id: socket_id, inode })
     }
 }
 

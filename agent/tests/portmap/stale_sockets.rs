@@ -1,15 +1,26 @@
 //! Connected UDP sockets of the node: whom they talk to was decided when they connected, and the container may be another
 //! by now.
 
-use std::net::{SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::io::{ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
 use serde_json::json;
-use shunt_lab::{Echo, Namespace, uninterrupted};
+use shunt_lab::{Echo, Namespace, patience, uninterrupted};
 
 use crate::stage::{NODE, Stage, address, mapping};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a change may take to be followed.
+const SOON: Duration = Duration::from_secs(2);
 
 /// What a process of the node may call it.
 const NAMES: [&str; 4] = ["127.0.0.1", "::1", NODE[0], NODE[1]];
@@ -34,26 +45,54 @@ fn talk(socket: &UdpSocket, what: &str) {
     }
 }
 
-/// It was told that its peer is gone; connected anew, it talks to whoever has the host port now.
-fn connects_anew(socket: &UdpSocket, to: SocketAddr, what: &str) {
-    let told = socket.take_error().unwrap().unwrap_or_else(|| panic!("{what}: it was told nothing"));
-    assert_eq!(told.kind(), std::io::ErrorKind::ConnectionAborted, "{what}");
-    assert!(socket.send(b"x").is_err(), "{what}: it has no peer any more");
-    socket.connect(to).unwrap();
+/// It reaches whoever has the host port now, without having been connected anew by its owner.
+fn reaches_somebody(socket: &UdpSocket, what: &str) {
+    let peer = socket.peer_addr().unwrap_or_else(|error| panic!("{what}: it has its peer: {error}"));
+    let begun = Instant::now();
+    while ask(socket).is_err() {
+        assert!(begun.elapsed() < patience(SOON), "{what}: nobody is reached at {peer}");
+    }
+    // Answers to what was asked before may still come.
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    while uninterrupted(|| socket.recv(&mut [0; 100])).is_ok() {}
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     talk(socket, what);
 }
 
+/// The node refuses what it sends.
+fn is_refused(socket: &UdpSocket, what: &str) {
+    let begun = Instant::now();
+    let told = loop {
+        match ask(socket) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => break error,
+            _ => assert!(begun.elapsed() < patience(SOON), "{what}: it is told nothing"),
+        }
+    };
+    assert_eq!(told.kind(), ErrorKind::ConnectionRefused, "{what}");
+}
+
+/// What comes back for one datagram.
+fn ask(socket: &UdpSocket) -> std::io::Result<usize> {
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let answered = socket.send(b"anybody?").and_then(|_| uninterrupted(|| socket.recv(&mut [0; 100])));
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    answered
+}
+
 #[test]
-fn sockets_that_talked_to_a_container_that_is_gone_connect_anew_to_the_next_one() {
+fn sockets_that_talked_to_a_container_that_is_gone_are_refused_and_then_talk_to_the_next_one() {
     let mut stage = Stage::new();
+    for setting in ["net/ipv4/icmp_ratelimit", "net/ipv6/icmp/ratelimit"] {
+        stage.node.namespace().sysctl(setting, "0").unwrap();
+    }
     stage.add("one", &[mapping(8080, 7000, "udp"), mapping(8080, 7000, "tcp")]);
     stage.add("other", &[mapping(8090, 7000, "udp")]);
-    let node = stage.node.namespace();
     let echo = stage.echo(0, 7000);
     let _other = stage.echo(1, 7000);
+    let node = stage.node.namespace();
     let own = Echo::listen(node, address(NODE[0]), 9000).unwrap();
     let led = NAMES.map(|name| (SocketAddr::new(address(name), 8080), name));
-    let led = led.map(|(to, name)| (connected(node, to), to, name));
+    let led = led.map(|(to, name)| (connected(node, to), name));
     // Sockets that have nothing to do with it: of another host port, past all of them, and of the node's own server.
     let kept = [
         SocketAddr::new(address("127.0.0.1"), 8090),
@@ -61,13 +100,16 @@ fn sockets_that_talked_to_a_container_that_is_gone_connect_anew_to_the_next_one(
         own.address(),
     ];
     let kept = kept.map(|to| (connected(node, to), to));
-    led.iter().for_each(|(socket, _, name)| talk(socket, name));
+    led.iter().for_each(|(socket, name)| talk(socket, name));
+    let known = led.each_ref().map(|(socket, _)| (socket.peer_addr().unwrap(), socket.local_addr().unwrap()));
     drop(echo);
     stage.sandboxes.remove(0).delete(&stage.node, &stage.network).unwrap();
+    led.iter().for_each(|(socket, name)| is_refused(socket, name));
     stage.add("two", &[mapping(8080, 7000, "udp")]);
     let _echo = stage.echo(1, 7000);
-    for (socket, to, name) in &led {
-        connects_anew(socket, *to, name);
+    for ((socket, name), known) in led.iter().zip(known) {
+        reaches_somebody(socket, name);
+        assert_eq!((socket.peer_addr().unwrap(), socket.local_addr().unwrap()), known, "{name}");
     }
     for (socket, to) in &kept {
         talk(socket, &to.to_string());
@@ -88,16 +130,35 @@ fn sockets_that_had_connected_to_the_node_before_there_was_a_mapping_come_by_it_
     stage.add("one", &[mapping(8080, 7000, "udp"), mapping(8081, 7000, "tcp")]);
     drop(own);
     let _echo = stage.echo(0, 7000);
-    connects_anew(&early, SocketAddr::new(address(NODE[0]), 8080), "the node's address");
-    connects_anew(&mute, SocketAddr::new(address("::1"), 8080), "loopback");
+    reaches_somebody(&early, "the node's address");
+    reaches_somebody(&mute, "loopback");
     for untouched in [elsewhere, unmapped] {
         assert!(untouched.take_error().unwrap().is_none());
         assert!(untouched.peer_addr().is_ok(), "it has its peer");
     }
 }
 
+/// An IPv6 socket that asked for an IPv4 address is one of IPv6 to the kernel; one that its owner bound keeps its port.
 #[test]
-fn an_update_and_a_restart_of_the_agent_abort_those_of_ended_mappings_only() {
+fn bound_sockets_and_those_of_both_families_are_connected_anew_as_they_were() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8080, 7000, "udp")]);
+    let echo = stage.echo(0, 7000);
+    let mapped = stage.node.namespace().enter(|| UdpSocket::bind("[::]:5353").unwrap()).unwrap();
+    let to: Ipv4Addr = NODE[0].parse().unwrap();
+    mapped.connect((to.to_ipv6_mapped(), 8080)).unwrap();
+    mapped.set_read_timeout(Some(PATIENCE)).unwrap();
+    talk(&mapped, "before");
+    drop(echo);
+    stage.sandboxes.remove(0).delete(&stage.node, &stage.network).unwrap();
+    stage.add("two", &[mapping(8080, 7000, "udp")]);
+    let _echo = stage.echo(0, 7000);
+    reaches_somebody(&mapped, "after");
+    assert_eq!(mapped.local_addr().unwrap().port(), 5353);
+}
+
+#[test]
+fn an_update_and_a_restart_of_the_agent_change_those_of_ended_mappings_only() {
     let mut stage = Stage::new();
     stage.add("one", &[mapping(8080, 7000, "udp"), mapping(8081, 7000, "udp")]);
     let _echo = stage.echo(0, 7000);
@@ -107,7 +168,7 @@ fn an_update_and_a_restart_of_the_agent_abort_those_of_ended_mappings_only() {
     let updated = stage.mapped(&[mapping(8080, 7000, "udp")]).with("updateExisting", json!(true));
     updated.add(node, stage.sandboxes[0].container()).unwrap();
     talk(&kept, "its mapping is there as before");
-    assert!(ended.send(b"x").is_err(), "its mapping is gone");
+    is_refused(&ended, "its mapping is gone");
     stage.node.agent_mut().kill().unwrap();
     talk(&kept, "without an agent");
     stage.node.restart_agent().unwrap();
@@ -116,5 +177,57 @@ fn an_update_and_a_restart_of_the_agent_abort_those_of_ended_mappings_only() {
     stage.node.agent_mut().kill().unwrap();
     stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
     stage.node.restart_agent().unwrap();
-    assert!(kept.send(b"x").is_err(), "the next agent has found it");
+    is_refused(&kept, "the next agent has found it");
+}
+
+/// A socket that no process has open, as it is on its way from one to another, stands for those that the agent may not have: their owners are told once.
+#[test]
+fn a_socket_that_cannot_be_had_is_told_that_its_peer_is_gone() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8080, 7000, "udp")]);
+    let _echo = stage.echo(0, 7000);
+    let to = SocketAddr::new(address("127.0.0.1"), 8080);
+    let socket = connected(stage.node.namespace(), to);
+    talk(&socket, "before");
+    let travelling = Travelling::of(socket);
+    stage.sandboxes.remove(0).delete(&stage.node, &stage.network).unwrap();
+    stage.add("two", &[mapping(8080, 7000, "udp")]);
+    let _echo = stage.echo(0, 7000);
+    let begun = Instant::now();
+    while !stage.node.agent().log_tail().contains("aborted=1") {
+        assert!(begun.elapsed() < patience(SOON), "{}", stage.node.agent().log_tail());
+        sleep(Duration::from_millis(20));
+    }
+    let socket = travelling.arrived();
+    let told = socket.take_error().unwrap().expect("it is told");
+    assert_eq!(told.kind(), ErrorKind::ConnectionAborted);
+    assert!(socket.send(b"x").is_err(), "it has no peer any more");
+    socket.connect(to).unwrap();
+    talk(&socket, "its owner has connected it anew");
+}
+
+/// A socket in a message that waits to be read.
+struct Travelling(UnixStream);
+
+impl Travelling {
+    fn of(socket: UdpSocket) -> Self {
+        let (from, to) = UnixStream::pair().unwrap();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut with = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [socket.as_fd()];
+        assert!(with.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        sendmsg(&from, &[IoSlice::new(b"x")], &mut with, SendFlags::empty()).unwrap();
+        Self(to)
+    }
+
+    fn arrived(self) -> UdpSocket {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut with = RecvAncillaryBuffer::new(&mut space);
+        recvmsg(&self.0, &mut [IoSliceMut::new(&mut [0])], &mut with, RecvFlags::empty()).unwrap();
+        let sockets = with.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        UdpSocket::from(sockets.flatten().next().expect("the socket"))
+    }
 }

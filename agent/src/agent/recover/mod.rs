@@ -141,7 +141,7 @@ impl Node {
         }
         self.read_addresses()?;
         self.update_nat_ingress();
-        self.abort_stale_sockets(&[]);
+        self.reconnect_stale_sockets(&[]);
         self.sweep_flows_soon();
         self.sweep_nat_ingress();
         self.datapath.remove_older();

@@ -3,10 +3,12 @@
 mod aborted;
 mod applied;
 mod forgotten;
+mod held_sockets;
 mod ingress;
 mod local_routes;
 mod nat_ingress;
 mod observed;
+mod reconnected;
 mod sockets;
 mod stale_sockets;
 mod state;

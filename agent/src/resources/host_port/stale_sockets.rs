@@ -1,11 +1,11 @@
-//! Aborts connected UDP sockets of the node that bypass the current host ports, so that their owners connect again.
+//! Connected UDP sockets of the node that bypass the current host ports: they are connected anew, to whom they asked for.
 //!
 //! The target of a UDP socket is chosen when it connects. A socket that was connected to a container keeps its address after the container
 //! is gone, and a socket that was connected before the host port existed never uses it. TCP notices by itself; an unconnected socket is
 //! translated per datagram.
 
 use std::collections::{HashMap, HashSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use nix::libc;
 use shunt_agent_api::{PortMapping, Protocol};
@@ -19,6 +19,7 @@ use crate::datapath::in_map;
 use crate::datapath::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::kernel::KernelError;
+use super::reconnected::{Stale, reconnect};
 use crate::resources::{Node, Refusal};
 
 impl Node {
@@ -31,49 +32,45 @@ impl Node {
             self.sweep_flows_soon();
         }
         if begun.iter().chain(ended).any(|mapping| mapping.protocol == Protocol::Udp) {
-            self.abort_stale_sockets(&begun);
+            self.reconnect_stale_sockets(&begun);
         }
     }
 
-    /// Aborts sockets whose host port has another target now, and sockets that bypass the host ports in
-    /// `begun`. Failures are logged.
-    pub(crate) fn abort_stale_sockets(&mut self, begun: &[PortMapping]) {
-        match self.abort_stale(begun) {
-            Ok(0) => {}
-            Ok(aborted) => {
-                tracing::info!(aborted, "aborted connected UDP sockets whose host port has another target");
-            }
+    /// Has sockets whose host port has another target now, and sockets that bypass the host ports in `begun`, connected anew.
+    /// Failures are logged.
+    pub(crate) fn reconnect_stale_sockets(&mut self, begun: &[PortMapping]) {
+        match self.stale_sockets(begun) {
+            Ok(stale) => reconnect(stale),
             Err(error) => {
-                tracing::warn!(%error, "cannot abort stale UDP sockets: they may bypass host ports");
+                tracing::warn!(%error, "cannot find stale UDP sockets: they may bypass host ports");
             }
         }
     }
 
-    fn abort_stale(&mut self, begun: &[PortMapping]) -> Result<usize, Refusal> {
+    fn stale_sockets(&mut self, begun: &[PortMapping]) -> Result<Vec<Stale>, Refusal> {
         let mut sockets = SocketDiagnosis::open().map_err(KernelError::from)?;
         let mut routes = Connection::open().map_err(KernelError::from)?;
-        let mut aborted = 0;
+        let mut stale = Vec::new();
         for socket in sockets.connected_udp().map_err(KernelError::from)? {
-            if self.is_stale(&socket, begun, &mut routes)? {
-                sockets.abort(&socket).map_err(KernelError::from)?;
-                aborted += 1;
-            }
+            let asked = self.asked_in_vain(&socket, begun, &mut routes)?;
+            stale.extend(asked.map(|asked| Stale { socket, asked }));
         }
-        Ok(aborted)
+        Ok(stale)
     }
 
-    fn is_stale(
+    /// Whom a socket asked for, where that leads elsewhere by now than it is connected to.
+    fn asked_in_vain(
         &self,
         socket: &InetSocket,
         begun: &[PortMapping],
         routes: &mut Connection,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Option<SocketAddr>, Refusal> {
         let (address, port) = (Address::from(socket.remote().ip()), socket.remote().port().into());
         let key = PeerKey { socket: socket.cookie(), address, port, pad: [0; 6] };
         let asked = lookup(&self.datapath.maps.peers, &key).map_err(in_map("PEERS"))?;
         let asks = |mapping: &PortMapping| is_for(mapping, socket.remote().ip(), socket.remote().port());
         if asked.is_none() && !begun.iter().any(asks) {
-            return Ok(false);
+            return Ok(None);
         }
         let now = Target { address, port, protocol: libc::IPPROTO_UDP as u8 };
         let asked = asked.map_or(now, |peer| Target { address: peer.address, port: peer.port, ..now });
@@ -81,7 +78,8 @@ impl Node {
         let tables = LiveTables::new(&self.datapath.maps, &names, 0, times, routes);
         let leads = leads_to_by_whomever(&asked, Address::default(), &tables);
         tables.into_asked()?;
-        Ok(leads.unwrap_or(asked) != now)
+        let is_stale = leads.unwrap_or(asked) != now;
+        Ok(is_stale.then(|| SocketAddr::new(asked.address.into(), asked.port.number())))
     }
 }
 

@@ -1,6 +1,5 @@
 {{/* The pod that takes shunt off a node: among the node's own files and processes, as an administrator would. */}}
 {{- define "shunt.uninstall" -}}
-hostPID: true
 initContainers:
 - name: uninstall
   image: {{ include "shunt.image" . }}
