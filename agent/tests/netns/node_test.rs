@@ -1,5 +1,6 @@
 //! `shunt-agent test` on a node: what works, what does not, and what is left.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use shunt_lab::Binaries;
+use shunt_lab::{Binaries, Namespace};
 
 use crate::stage::Stage;
 
@@ -42,8 +43,13 @@ fn command(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> Command {
     let mut command = Command::new(Binaries::find().unwrap().agent());
     command.args(["test", "--json", "--socket"]).arg(stage.node.agent().socket());
     command.arg("--conflist").arg(conflist).arg("--bin-dir").arg(stage.node.plugins());
-    command.arg("--run-dir").arg(stage.lab.root().join("test")).args(arguments);
+    command.arg("--run-dir").arg(run_dir(stage)).args(arguments);
     command
+}
+
+/// It is not there before, nor after.
+fn run_dir(stage: &Stage) -> PathBuf {
+    stage.lab.root().join("test")
 }
 
 fn run(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> (Output, Value) {
@@ -65,9 +71,7 @@ fn assert_nothing_left(stage: &Stage) {
     let mut left = stage.left();
     left.retain(|line| !["pin v2/restricted/", "pin v2/programs/"].iter().any(|pin| line.starts_with(pin)));
     assert!(left.is_empty(), "{left:?}");
-    for name in ["test", "test.leases"] {
-        assert!(!stage.lab.root().join(name).exists(), "{name}");
-    }
+    assert!(!run_dir(stage).exists());
 }
 
 #[test]
@@ -118,6 +122,22 @@ fn what_a_node_does_not_have_is_skipped_and_what_is_broken_fails_with_a_code() {
     }
     stage.node.namespace().command("nft", &["delete table inet t"]).unwrap();
     assert_nothing_left(&stage);
+}
+
+#[test]
+fn what_others_hold_in_its_directory_stays() {
+    let (stage, conflist) = node(&json!({}));
+    let held = run_dir(&stage);
+    std::fs::create_dir(&held).unwrap();
+    let pod = Namespace::create(&held.join("one")).unwrap();
+    std::fs::write(held.join("words"), "words").unwrap();
+    let inode = || std::fs::metadata(pod.path()).unwrap().ino();
+    let before = inode();
+    let (output, told) = run(&stage, &conflist, &[]);
+    assert!(output.status.success(), "{told:#}");
+    assert_eq!(inode(), before, "the namespace is mounted where it was");
+    assert_eq!(std::fs::read_to_string(held.join("words")).unwrap(), "words");
+    assert_eq!(std::fs::read_dir(&held).unwrap().count(), 2, "the test's own directory is gone");
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! What the cases are tried on: two containers, the node, a host beyond it, and the agent that counts.
 
-use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Map, Value, json};
 use shunt_agent_api::{Client, ClientError, Reply, Request};
 
 use super::chain::Chain;
+use super::directory::{Directory, DirectoryError};
 use super::namespace::Namespace;
 use super::outside::{Outside, OutsideError};
 use super::sandbox::{Sandbox, SandboxError};
@@ -20,8 +19,8 @@ pub(super) const SERVER: u16 = 7;
 /// Why the test cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroundError {
-    #[error("{path}: {source} (another test may run; it needs root)")]
-    Directory { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
     #[error("container {0}: {1}")]
     Sandbox(&'static str, SandboxError),
     #[error("a host beyond the node: {0}")]
@@ -47,24 +46,24 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Makes all of it.
+    /// Makes all of it; its namespaces are held within a directory.
     ///
     /// # Errors
     /// [`GroundError`]; nothing is left then.
-    pub(super) fn make(chain: Chain, socket: PathBuf, directory: &Path) -> Result<Self, GroundError> {
-        let directory = Directory::take(directory)?;
+    pub(super) fn make(chain: Chain, socket: PathBuf, within: &Path) -> Result<Self, GroundError> {
+        let directory = Directory::take(within)?;
         // An agent that does not answer lets no plugin succeed, and its message is better than theirs.
         Client::connect(&socket).and_then(|mut client| client.ask(Request::Status))?;
         let host_port = chain.has_capability("portMappings").then(free_port).transpose();
         let host_port = host_port.map_err(GroundError::Port)?;
         let mapping = |port| json!({ "portMappings": [{ "hostPort": port, "containerPort": SERVER, "protocol": "tcp" }] });
         let make = |name, runtime| {
-            let sandbox = Sandbox::make(&directory.path, &chain, name, runtime);
+            let sandbox = Sandbox::make(directory.path(), &chain, name, runtime);
             sandbox.map_err(|error| GroundError::Sandbox(name, error))
         };
         let one = make("one", Map::new())?;
         let two = make("two", object(host_port.map_or(Value::Null, mapping)))?;
-        let outside = Outside::make(&directory.path)?;
+        let outside = Outside::make(directory.path())?;
         Ok(Self { one, two, outside, node: Namespace::of_node(), chain, host_port, socket, directory })
     }
 
@@ -73,7 +72,7 @@ impl Ground {
     /// # Errors
     /// A plugin refuses.
     pub(super) fn add(&self, name: &str, chain: &Chain, asked: Value) -> Result<Sandbox, SandboxError> {
-        Sandbox::make(&self.directory.path, chain, name, object(asked))
+        Sandbox::make(self.directory.path(), chain, name, object(asked))
     }
 
     /// Packets of these containers by the fast path and by the kernel, both ways.
@@ -90,7 +89,7 @@ impl Ground {
 
     /// Where namespaces are held.
     pub(super) fn directory(&self) -> &Path {
-        &self.directory.path
+        self.directory.path()
     }
 
     fn ask(&self, request: Request) -> Result<Reply, ClientError> {
@@ -106,34 +105,4 @@ fn object(value: Value) -> Map<String, Value> {
 pub(super) fn free_port() -> io::Result<u16> {
     let any = SocketAddr::new(IpAddr::from([0, 0, 0, 0]), 0);
     Ok(TcpListener::bind(any)?.local_addr()?.port())
-}
-
-/// Where namespaces are held; one test at a time.
-#[derive(Debug)]
-struct Directory {
-    path: PathBuf,
-    _lock: Flock<File>,
-}
-
-impl Directory {
-    fn take(path: &Path) -> Result<Self, GroundError> {
-        let failed = |source| GroundError::Directory { path: path.to_path_buf(), source };
-        fs::create_dir_all(path).map_err(failed)?;
-        let file = File::open(path).map_err(failed)?;
-        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
-        let lock = lock.map_err(|(_, errno)| failed(errno.into()))?;
-        // Those of a test that was killed.
-        for left in fs::read_dir(path).map_err(failed)?.flatten() {
-            let _gone = nix::mount::umount2(&left.path(), nix::mount::MntFlags::MNT_DETACH);
-            fs::remove_file(left.path()).map_err(failed)?;
-        }
-        Ok(Self { path: path.to_path_buf(), _lock: lock })
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // Another test may have it already.
-        let _kept = fs::remove_dir(&self.path);
-    }
 }

@@ -3,6 +3,7 @@
 mod attempt;
 mod cases;
 mod chain;
+mod directory;
 mod ground;
 mod kernel_bridge;
 mod load;
@@ -48,8 +49,8 @@ pub(crate) struct NodeTest {
     /// Also measure round trips, connections and streams beside the kernel's bridge; takes half a minute more.
     #[arg(long)]
     perf: bool,
-    /// Where its namespaces are held meanwhile; one test at a time.
-    #[arg(long, value_name = "DIR", default_value = "/run/shunt-test")]
+    /// Where its namespaces are held meanwhile, in a directory `shunt-test` of its own; one test at a time.
+    #[arg(long, value_name = "DIR", default_value = "/run")]
     run_dir: PathBuf,
 }
 

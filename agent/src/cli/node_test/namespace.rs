@@ -8,6 +8,8 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use shunt_netlink::namespace::apart;
 
+use super::directory::is_own;
+
 /// Where sockets are made.
 #[derive(Debug)]
 pub(super) struct Namespace {
@@ -24,8 +26,11 @@ impl Namespace {
     /// Makes one, held by a file of this name in the directory. It goes when it is dropped.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's; or the next test would not sweep this name.
     pub(super) fn make(directory: &Path, name: &str) -> io::Result<Self> {
+        if !is_own(name) {
+            return Err(io::Error::other(format!("{name} is no name of a test's namespace")));
+        }
         let path = directory.join(name);
         File::create_new(&path)?;
         let made = apart("namespace", || hold(&path)).and_then(|held| held);

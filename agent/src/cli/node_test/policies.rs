@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::attempt::{Family, does_not_forward, failed, no_address, tried};
 use super::chain::{Call, Chain};
+use super::directory::LEASES;
 use super::ground::{Ground, SERVER};
 use super::namespace::Namespace;
 use super::row::Row;
@@ -135,9 +136,7 @@ struct Bridge {
 
 impl Other {
     fn make(ground: &Ground) -> Result<Self, SandboxError> {
-        let leases = ground.directory().with_added_extension("leases");
-        // Those of a test that was killed.
-        remove(&leases)?;
+        let leases = ground.directory().join(LEASES);
         let chain = ground.chain.beside(BRIDGE, &SUBNETS, &leases);
         let bridge = Bridge { chain, leases };
         let container = ground.add("other", &bridge.chain, Value::Null)?;
@@ -150,13 +149,6 @@ impl Drop for Bridge {
         let call = Call { id: "shunt-test", netns: Path::new(""), runtime: &Map::new() };
         // Somebody else's interface may be on it by now; it goes with the node's next boot at the latest.
         let _kept = self.chain.take_down(call);
-        let _kept = remove(&self.leases);
-    }
-}
-
-fn remove(leases: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(leases) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        let _gone = fs::remove_dir_all(&self.leases);
     }
 }

@@ -1,0 +1,184 @@
+//! Where namespaces are held: a directory of the test's own within the one that is named, one test at a time.
+//!
+//! The one that is named may hold other namespaces, as `/run/netns` does; nothing in it is touched but the test's own.
+
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MntFlags, umount2};
+
+/// Its name.
+const NAME: &str = "shunt-test";
+
+/// The names of the namespaces that a test makes there.
+const NAMESPACES: [&str; 10] =
+    ["one", "two", "limited", "left", "right", "other", "outside", "kernel", "kernel-left", "kernel-right"];
+
+/// The directory of the other network's leases.
+pub(super) const LEASES: &str = "leases";
+
+/// Why there is no place for the namespaces.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DirectoryError {
+    #[error("{path}: {source} (it needs root)")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("another test runs and holds {0}: wait until it ends")]
+    Held(PathBuf),
+    #[error(
+        "{0} is not of a test, and nothing was deleted: move it away, or name another directory with --run-dir"
+    )]
+    Foreign(PathBuf),
+}
+
+/// The directory, held by its lock.
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    /// The one that it is in, if that was not there before.
+    made: Option<PathBuf>,
+    _lock: Flock<File>,
+}
+
+impl Directory {
+    /// Makes it and holds it, without what a test that was killed has left in it.
+    ///
+    /// # Errors
+    /// [`DirectoryError`]; where it has anything else in it, nothing is deleted.
+    pub(super) fn take(within: &Path) -> Result<Self, DirectoryError> {
+        let path = within.join(NAME);
+        let failed = |source| DirectoryError::Io { path: path.clone(), source };
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            return Err(DirectoryError::Foreign(path.clone()));
+        }
+        let made = (!within.exists()).then(|| within.to_path_buf());
+        fs::create_dir_all(&path).map_err(failed)?;
+        let file = File::open(&path).map_err(failed)?;
+        let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => lock,
+            Err((_, Errno::EAGAIN)) => return Err(DirectoryError::Held(path.clone())),
+            Err((_, errno)) => return Err(failed(errno.into())),
+        };
+        sweep(&path)?;
+        Ok(Self { path, made, _lock: lock })
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _kept = fs::remove_dir(&self.path);
+        if let Some(made) = &self.made {
+            // Somebody else may have put something there meanwhile.
+            let _kept = fs::remove_dir(made);
+        }
+    }
+}
+
+/// Whether a namespace of this name is one that the next test sweeps.
+pub(super) fn is_own(name: &str) -> bool {
+    NAMESPACES.contains(&name)
+}
+
+/// Deletes what a test that was killed has left.
+fn sweep(path: &Path) -> Result<(), DirectoryError> {
+    let failed = |source| DirectoryError::Io { path: path.to_path_buf(), source };
+    let entries = fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+    let entries = entries.map_err(failed)?;
+    if let Some(foreign) = entries.iter().find(|entry| !is_left(entry)) {
+        return Err(DirectoryError::Foreign(foreign.path()));
+    }
+    for left in entries.iter().map(DirEntry::path) {
+        if left.is_dir() {
+            fs::remove_dir_all(&left).map_err(failed)?;
+            continue;
+        }
+        // A test that was killed early has mounted nothing.
+        let _no_mount = umount2(&left, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW);
+        fs::remove_file(&left).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Whether a test makes such a thing by this name. The file of a namespace is empty, mounted or not; a link is not followed.
+fn is_left(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let Some(name) = name.to_str() else { return false };
+    entry.metadata().is_ok_and(|found| match name {
+        LEASES => found.is_dir(),
+        _ => is_own(name) && found.is_file() && found.len() == 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_a_killed_test_left_is_swept_and_nothing_beside_the_own_directory_is_touched() {
+        let within = tempfile::tempdir().unwrap();
+        let within = within.path();
+        let own = within.join(NAME);
+        fs::create_dir_all(own.join(LEASES).join("pods")).unwrap();
+        for name in ["one", "kernel-left"] {
+            fs::write(own.join(name), "").unwrap();
+        }
+        for name in ["one", "pod"] {
+            fs::write(within.join(name), name).unwrap();
+        }
+        let directory = Directory::take(within).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert!(matches!(Directory::take(within), Err(DirectoryError::Held(_))));
+        drop(directory);
+        assert!(!own.exists() && within.exists());
+        assert_eq!(fs::read_to_string(within.join("one")).unwrap(), "one");
+        assert_eq!(fs::read_to_string(within.join("pod")).unwrap(), "pod");
+    }
+
+    #[test]
+    fn what_no_test_makes_is_refused_with_the_cure_and_nothing_is_deleted() {
+        let within = tempfile::tempdir().unwrap();
+        let (within, elsewhere) = (within.path(), tempfile::tempdir().unwrap());
+        let own = within.join(NAME);
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join("two"), "").unwrap();
+        let makes: [fn(&Path, &Path); 4] = [
+            |foreign, _| fs::write(foreign.with_file_name("pod"), "").unwrap(),
+            |foreign, _| fs::write(foreign, "words").unwrap(),
+            |foreign, _| fs::create_dir(foreign).unwrap(),
+            |foreign, elsewhere| symlink(elsewhere, foreign).unwrap(),
+        ];
+        for make in makes {
+            make(&own.join("one"), elsewhere.path());
+            let refused = Directory::take(within).unwrap_err().to_string();
+            assert!(refused.contains("--run-dir"), "{refused}");
+            assert_eq!(fs::read_dir(&own).unwrap().count(), 2, "{refused}");
+            for foreign in [own.join("one"), own.join("pod")] {
+                let _ = fs::remove_file(&foreign).or_else(|_| fs::remove_dir(&foreign));
+            }
+        }
+        fs::remove_dir_all(&own).unwrap();
+        symlink(elsewhere.path(), &own).unwrap();
+        assert!(matches!(Directory::take(within), Err(DirectoryError::Foreign(_))));
+    }
+
+    #[test]
+    fn a_directory_that_was_not_there_goes_unless_it_is_used_by_others() {
+        let root = tempfile::tempdir().unwrap();
+        let within = root.path().join("netns");
+        drop(Directory::take(&within).unwrap());
+        assert!(!within.exists());
+        let directory = Directory::take(&within).unwrap();
+        fs::write(within.join("pod"), "").unwrap();
+        drop(directory);
+        assert!(within.join("pod").exists());
+    }
+}
