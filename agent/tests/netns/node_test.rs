@@ -1,7 +1,7 @@
 //! `shunt-agent test` on a node: what works, what does not, and what is left.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -9,41 +9,52 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use shunt_lab::{Binaries, Namespace};
+use shunt_lab::{Binaries, Lab, Namespace, Node};
 
 use crate::stage::Stage;
 
 /// A node whose configuration is a file, as a runtime has it.
 fn node(capabilities: &Value) -> (Stage, PathBuf) {
     let stage = Stage::empty();
-    let range = |subnet: &str| json!([{ "subnet": subnet }]);
-    let list = json!({
-        "cniVersion": "1.0.0",
-        "name": "pods",
-        "plugins": [{
-            "type": "shunt",
-            "bridge": "cni0",
-            "isDefaultGateway": true,
-            "ipMasq": true,
-            "agentSocket": stage.node.agent().socket(),
-            "capabilities": capabilities,
-            "ipam": {
-                "type": "shunt-ipam",
-                "ranges": [range("10.77.0.0/24"), range("fd77::/64")],
-                "dataDir": stage.node.leases(),
-            },
-        }],
-    });
-    let path = stage.lab.root().join("10-pods.conflist");
-    std::fs::write(&path, list.to_string()).unwrap();
+    let path = write(&stage, &plugin(&stage, capabilities));
     (stage, path)
 }
 
-fn command(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> Command {
+fn plugin(stage: &Stage, capabilities: &Value) -> Value {
+    let range = |subnet: &str| json!([{ "subnet": subnet }]);
+    json!({
+        "type": "shunt",
+        "bridge": "cni0",
+        "isDefaultGateway": true,
+        "ipMasq": true,
+        "agentSocket": stage.node.agent().socket(),
+        "capabilities": capabilities,
+        "ipam": {
+            "type": "shunt-ipam",
+            "ranges": [range("10.77.0.0/24"), range("fd77::/64")],
+            "dataDir": stage.node.leases(),
+        },
+    })
+}
+
+fn write(stage: &Stage, plugin: &Value) -> PathBuf {
+    let list = json!({ "cniVersion": "1.0.0", "name": "pods", "plugins": [plugin] });
+    let path = stage.lab.root().join("10-pods.conflist");
+    std::fs::write(&path, list.to_string()).unwrap();
+    path
+}
+
+fn command(stage: &Stage, conflist: &Path, arguments: &[&str]) -> Command {
+    let mut command = command_of(stage, conflist, stage.node.plugins());
+    command.arg("--run-dir").arg(run_dir(stage)).args(arguments);
+    command
+}
+
+/// With the namespaces where they are unless something else is said.
+fn command_of(stage: &Stage, conflist: &Path, plugins: &Path) -> Command {
     let mut command = Command::new(Binaries::find().unwrap().agent());
     command.args(["test", "--json", "--socket"]).arg(stage.node.agent().socket());
-    command.arg("--conflist").arg(conflist).arg("--bin-dir").arg(stage.node.plugins());
-    command.arg("--run-dir").arg(run_dir(stage)).args(arguments);
+    command.arg("--conflist").arg(conflist).arg("--bin-dir").arg(plugins);
     command
 }
 
@@ -52,9 +63,12 @@ fn run_dir(stage: &Stage) -> PathBuf {
     stage.lab.root().join("test")
 }
 
-fn run(stage: &Stage, conflist: &PathBuf, arguments: &[&str]) -> (Output, Value) {
-    let output =
-        stage.node.namespace().enter(|| command(stage, conflist, arguments).output()).unwrap().unwrap();
+fn run(stage: &Stage, conflist: &Path, arguments: &[&str]) -> (Output, Value) {
+    run_command(stage, command(stage, conflist, arguments))
+}
+
+fn run_command(stage: &Stage, mut command: Command) -> (Output, Value) {
+    let output = stage.node.namespace().enter(|| command.output()).unwrap().unwrap();
     let told = serde_json::from_slice(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, told.unwrap_or_else(|error| panic!("{error}: {said}")))
@@ -138,6 +152,30 @@ fn what_others_hold_in_its_directory_stays() {
     assert_eq!(inode(), before, "the namespace is mounted where it was");
     assert_eq!(std::fs::read_to_string(held.join("words")).unwrap(), "words");
     assert_eq!(std::fs::read_dir(&held).unwrap().count(), 2, "the test's own directory is gone");
+}
+
+#[test]
+fn a_network_that_hands_its_calls_to_the_agent_is_tried_where_the_agent_takes_namespaces() {
+    let lab = Lab::new().unwrap();
+    let root = lab.root().display();
+    let api = format!("[api]\nsocket = '{root}/cni.sock'\ncache_dir = '{root}/cache'\n");
+    let file = format!("{api}cni_path = ['{root}/node-plugins']\n");
+    let node = Node::start_by(&lab, "node", &file).unwrap();
+    let stage = Stage::of(lab, node);
+    let mut plugin = plugin(&stage, &json!({ "portMappings": true }));
+    plugin["viaAgent"] = json!(stage.lab.root().join("cni.sock"));
+    let conflist = write(&stage, &plugin);
+    let (output, told) = run_command(&stage, command_of(&stage, &conflist, stage.node.plugins()));
+    assert!(output.status.success(), "{told:#}");
+    assert_eq!(case(&told, "same bridge", "IPv6")["outcome"], "passed", "{told:#}");
+    assert_nothing_left(&stage);
+    assert!(!Path::new("/run/netns/shunt-test").exists());
+    // Elsewhere they are refused, with the cure.
+    let elsewhere = || command(&stage, &conflist, &[]).output();
+    let refused = stage.node.namespace().enter(elsewhere).unwrap().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && said.contains("--run-dir"), "{said}");
+    assert_nothing_left(&stage);
 }
 
 #[test]

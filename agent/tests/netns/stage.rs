@@ -42,7 +42,8 @@ impl Stage {
         Self::of(lab, node)
     }
 
-    fn of(lab: Lab, node: Node) -> Self {
+    /// The same with a lab and a node that are there.
+    pub(crate) fn of(lab: Lab, node: Node) -> Self {
         let network = node.network("pods", "cni0", &["10.77.0.0/24", "fd77::/64"]);
         let empty = node.inventory().unwrap();
         Self { sandboxes: Vec::new(), network, node, empty, lab }

@@ -18,6 +18,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The longest configuration.
 const MOST: u64 = 1 << 20;
 
+/// CNI's code for an invalid network namespace.
+const INVALID_NETNS: u64 = 8;
+
 /// The interface's name in each container.
 pub(super) const IFNAME: &str = "eth0";
 
@@ -34,6 +37,10 @@ pub(crate) enum ChainError {
     Run { plugin: String, directory: PathBuf, source: io::Error },
     #[error("the plugin {plugin} refuses: {said}")]
     Refused { plugin: String, said: String },
+    #[error(
+        "the plugin {plugin} refuses the namespace: {said} (name a directory that it takes with --run-dir)"
+    )]
+    Netns { plugin: String, said: String },
 }
 
 /// A list of plugins.
@@ -185,7 +192,7 @@ impl Chain {
         if is_done {
             return Ok(serde_json::from_str(&said).unwrap_or_default());
         }
-        Err(ChainError::Refused { plugin: kind.to_owned(), said: said.trim().to_owned() })
+        Err(refusal(kind, said.trim()))
     }
 
     fn config(&self, plugin: &Map<String, Value>, runtime: &Map<String, Value>, previous: &Value) -> Value {
@@ -210,6 +217,16 @@ fn kind(plugin: &Map<String, Value>) -> &str {
 
 fn is_able(plugin: &Map<String, Value>, key: &str) -> bool {
     plugin.get("capabilities").and_then(|capabilities| capabilities.get(key)) == Some(&Value::Bool(true))
+}
+
+/// What a plugin's error says, with the cure where it is the test's to cure.
+fn refusal(plugin: &str, said: &str) -> ChainError {
+    let error: Value = serde_json::from_str(said).unwrap_or_default();
+    let (plugin, said) = (plugin.to_owned(), said.to_owned());
+    match error["code"].as_u64() {
+        Some(INVALID_NETNS) => ChainError::Netns { plugin, said },
+        _ => ChainError::Refused { plugin, said },
+    }
 }
 
 /// Whether it succeeded, and what it printed.
@@ -276,5 +293,15 @@ mod tests {
         let refused = Chain::find(&path.join("20-ours.conflist"), path).unwrap();
         let call = Call { id: "c", netns: path, runtime: &Map::new() };
         assert!(matches!(refused.add(call), Err(ChainError::Run { .. })), "there is no plugin");
+    }
+
+    #[test]
+    fn a_namespace_where_the_agent_takes_none_is_refused_with_the_cure() {
+        let said = r#"{ "cniVersion": "1.0.0", "code": 8, "msg": "is in none of the allowed directories" }"#;
+        let refused = refusal("shunt", said).to_string();
+        assert!(refused.contains("allowed directories") && refused.contains("--run-dir"), "{refused}");
+        for other in [&*said.replace('8', "11"), "", "words"] {
+            assert!(matches!(refusal("shunt", other), ChainError::Refused { .. }), "{other}");
+        }
     }
 }

@@ -34,6 +34,9 @@ use self::row::{Outcome, Row, text};
 use super::exit::{INCONSISTENT, UNREACHABLE};
 use super::query::{Query, code_of, print_json};
 
+/// Where namespaces are held that the agent's CNI service takes, unless its file says otherwise.
+const NETNS_DIR: &str = "/run/netns";
+
 /// Run it as root in the node's network namespace, after an installation or with a new kernel. It makes containers by the node's own
 /// configuration and a host beyond the node, and deletes them.
 #[derive(Args, Debug)]
@@ -49,8 +52,9 @@ pub(crate) struct NodeTest {
     /// Also measure round trips, connections and streams beside the kernel's bridge; takes half a minute more.
     #[arg(long)]
     perf: bool,
-    /// Where its namespaces are held meanwhile, in a directory `shunt-test` of its own; one test at a time.
-    #[arg(long, value_name = "DIR", default_value = "/run")]
+    /// Where its namespaces are held meanwhile, in a directory `shunt-test` of its own; one test at a time. For `viaAgent` it is one of
+    /// the agent's `netns_dirs`.
+    #[arg(long, value_name = "DIR", default_value = NETNS_DIR)]
     run_dir: PathBuf,
 }
 
@@ -143,4 +147,17 @@ fn end_by_signals() -> io::Result<Arc<AtomicBool>> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
     Ok(is_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::NETNS_DIR;
+    use crate::config::ApiOptions;
+
+    #[test]
+    fn namespaces_are_held_where_the_cni_service_takes_them() {
+        assert!(ApiOptions::default().netns_dirs.iter().any(|taken| taken == Path::new(NETNS_DIR)));
+    }
 }
