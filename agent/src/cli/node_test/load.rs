@@ -6,13 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::talk::{Ends, connect};
+use super::talk::{Ends, connect, datagrams};
 
 /// Bytes of a request and of its response.
 const MESSAGE: usize = 64;
 
 /// How long one operation may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long an answer to a datagram is waited for, and how many of one measurement may be lost.
+const ANSWER: Duration = Duration::from_millis(250);
+const MOST_LOST: u32 = 3;
 
 /// How long a server waits until it looks whether it is still wanted.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -78,18 +82,15 @@ fn answer(listener: &TcpListener, is_over: &AtomicBool) {
     }
 }
 
-/// Round trips of datagrams a second.
+/// Round trips of datagrams a second. The time of one that is lost is counted.
 ///
 /// # Errors
-/// One is lost.
+/// More than a few are lost, or something breaks.
 pub(super) fn udp_rr(ends: Ends<'_>, time: Duration) -> io::Result<f64> {
     let server = ends.server.enter(|| UdpSocket::bind(ends.listens))?;
     server.set_read_timeout(Some(PAUSE))?;
-    let client = ends.client.enter(|| {
-        let client = UdpSocket::bind(("0.0.0.0", 0))?;
-        client.connect(ends.listens).map(|()| client)
-    })?;
-    client.set_read_timeout(Some(PATIENCE))?;
+    let client = datagrams(ends)?;
+    client.set_read_timeout(Some(ANSWER))?;
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -101,11 +102,43 @@ pub(super) fn udp_rr(ends: Ends<'_>, time: Duration) -> io::Result<f64> {
                 }
             }
         });
-        let mut message = [7; MESSAGE];
-        let done = repeat(time, || client.send(&message).and_then(|_| client.recv(&mut message)).map(drop));
+        let done = datagram_round_trips(&client, time);
         is_over.store(true, Ordering::Relaxed);
         done
     })
+}
+
+fn datagram_round_trips(client: &UdpSocket, time: Duration) -> io::Result<f64> {
+    let (begun, mut done, mut lost) = (Instant::now(), 0_u32, 0_u32);
+    while begun.elapsed() < time || done == 0 {
+        if is_answered(client, done + lost)? {
+            done += 1;
+            continue;
+        }
+        lost += 1;
+        if lost > MOST_LOST {
+            return Err(io::Error::other(format!("{lost} of {} datagrams were lost", done + lost)));
+        }
+    }
+    Ok(f64::from(done) / begun.elapsed().as_secs_f64())
+}
+
+/// Whether a datagram of this number is answered in time; the answer to another one is late, and not this one's.
+fn is_answered(client: &UdpSocket, number: u32) -> io::Result<bool> {
+    let mut sent = [7; MESSAGE];
+    sent[..size_of::<u32>()].copy_from_slice(&number.to_ne_bytes());
+    client.send(&sent)?;
+    let mut heard = [0; MESSAGE];
+    loop {
+        match client.recv(&mut heard) {
+            Ok(_) if heard == sent => return Ok(true),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// How often something is done in a second.
@@ -116,4 +149,46 @@ fn repeat(time: Duration, mut once: impl FnMut() -> io::Result<()>) -> io::Resul
         done += 1;
     }
     Ok(f64::from(done) / begun.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client, and a server on this machine.
+    fn pair() -> (UdpSocket, UdpSocket) {
+        let [client, server] = [(); 2].map(|()| UdpSocket::bind(("127.0.0.1", 0)).unwrap());
+        client.connect(server.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(ANSWER)).unwrap();
+        (client, server)
+    }
+
+    #[test]
+    fn a_few_lost_datagrams_and_late_answers_are_gone_beyond() {
+        let (client, server) = pair();
+        server.set_read_timeout(Some(ANSWER * 4)).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut message, mut number) = ([0; MESSAGE], 0);
+                while let Ok((_, from)) = server.recv_from(&mut message) {
+                    number += 1;
+                    // The second is lost, and the third's answer comes when the fourth was sent.
+                    match number {
+                        2 => continue,
+                        3 => thread::sleep(ANSWER + ANSWER / 4),
+                        _ => {}
+                    }
+                    server.send_to(&message, from).unwrap();
+                }
+            });
+            assert!(datagram_round_trips(&client, ANSWER * 4).unwrap() > 1.0);
+        });
+    }
+
+    #[test]
+    fn a_server_that_is_silent_is_told_with_how_many_were_lost() {
+        let (client, _silent) = pair();
+        let told = datagram_round_trips(&client, Duration::ZERO).unwrap_err().to_string();
+        assert_eq!(told, "4 of 4 datagrams were lost");
+    }
 }

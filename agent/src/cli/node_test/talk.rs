@@ -118,14 +118,7 @@ fn echo(mut server: TcpStream, rounds: usize, size: usize) -> io::Result<()> {
 pub(super) fn udp(ends: Ends<'_>, rounds: usize, size: usize) -> io::Result<()> {
     let server = ends.server.enter(|| UdpSocket::bind(ends.listens))?;
     server.set_read_timeout(Some(PAUSE))?;
-    let any: IpAddr = match ends.to() {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let client = ends.client.enter(|| {
-        let client = UdpSocket::bind((any, 0))?;
-        client.connect(ends.to()).map(|()| client)
-    })?;
+    let client = datagrams(ends)?;
     client.set_read_timeout(Some(ANSWER))?;
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -141,6 +134,21 @@ pub(super) fn udp(ends: Ends<'_>, rounds: usize, size: usize) -> io::Result<()> 
         let asked = (0..rounds).try_for_each(|_| ask_by_datagram(&client, size));
         is_over.store(true, Ordering::Relaxed);
         asked
+    })
+}
+
+/// The client's socket for datagrams to the server.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn datagrams(ends: Ends<'_>) -> io::Result<UdpSocket> {
+    let any: IpAddr = match ends.to() {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    ends.client.enter(|| {
+        let client = UdpSocket::bind((any, 0))?;
+        client.connect(ends.to()).map(|()| client)
     })
 }
 
