@@ -49,6 +49,9 @@ pub(super) fn isolated(ground: &Ground, family: Family) -> Row {
 /// A container of another bridge reaches an open one, and none that takes packets of its own bridge only.
 pub(super) fn same_bridge(ground: &Ground, family: Family) -> Row {
     let case = "policy: ingressPolicy same-bridge";
+    if let Some(row) = not_of_network(ground, case, family) {
+        return row;
+    }
     if let Some(why) = does_not_forward(family) {
         return Row::skipped(case, family.1, why);
     }
@@ -72,6 +75,14 @@ pub(super) fn same_bridge(ground: &Ground, family: Family) -> Row {
     })
 }
 
+/// Why the network has no such policy, or not of this family.
+fn not_of_network(ground: &Ground, case: &'static str, family: Family) -> Option<Row> {
+    if !ground.chain.is_of_bridge() {
+        return Some(Row::skipped(case, family.1, "the network is not one of a bridge"));
+    }
+    ground.one.address(family.0).is_none().then(|| no_address(case, family))
+}
+
 /// Makes two containers with this key of the configuration, and tries them.
 fn restricted(
     ground: &Ground,
@@ -81,11 +92,8 @@ fn restricted(
     value: Value,
     work: impl FnOnce([&Sandbox; 2]) -> io::Result<()>,
 ) -> Row {
-    if !ground.chain.is_of_bridge() {
-        return Row::skipped(case, family.1, "the network is not one of a bridge");
-    }
-    if ground.one.address(family.0).is_none() {
-        return no_address(case, family);
+    if let Some(row) = not_of_network(ground, case, family) {
+        return row;
     }
     let chain = ground.chain.clone().with(key, value);
     match ["left", "right"].map(|name| ground.add(name, &chain, Value::Null)) {
