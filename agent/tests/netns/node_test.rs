@@ -179,6 +179,22 @@ fn a_network_that_hands_its_calls_to_the_agent_is_tried_where_the_agent_takes_na
 }
 
 #[test]
+fn a_network_of_ipv6_alone_is_tried_and_measured_over_ipv6() {
+    let stage = Stage::empty();
+    let mut plugin = plugin(&stage, &json!({ "portMappings": true }));
+    plugin["ipam"]["ranges"] = json!([[{ "subnet": "fd77::/64" }]]);
+    let (output, told) = run(&stage, &write(&stage, &plugin), &["--perf"]);
+    assert!(output.status.success(), "{told:#}");
+    for row in told["cases"].as_array().unwrap().iter().filter(|row| row["family"] == "IPv4") {
+        assert_eq!(row["outcome"], "skipped", "{row:#}");
+    }
+    assert_eq!(case(&told, "same bridge", "IPv6")["outcome"], "passed", "{told:#}");
+    let measured = told["perf"].as_array().unwrap();
+    assert!(measured.len() == 4 && measured.iter().all(|row| row["family"] == "IPv6"), "{told:#}");
+    assert_nothing_left(&stage);
+}
+
+#[test]
 fn a_signal_ends_it_and_leaves_nothing_and_a_dead_agent_is_named() {
     let (mut stage, conflist) = node(&json!({ "portMappings": true, "bandwidth": true }));
     let start = || command(&stage, &conflist, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

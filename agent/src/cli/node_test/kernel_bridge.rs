@@ -1,13 +1,13 @@
 //! What is compared with: two namespaces on a bridge of the kernel's, in a third one, without shunt and without rules.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use shunt_netlink::Connection;
-use shunt_netlink::address::add_address;
+use shunt_netlink::address::add_gateway;
 use shunt_netlink::link::{Link, Selector, Veth, VethEnd, add_bridge, add_veth, link, set_link_up};
 
 use super::namespace::Namespace;
@@ -17,9 +17,9 @@ const BRIDGE: &str = "bridge";
 /// The name of the interface in each namespace.
 const IFNAME: &str = "eth0";
 
-/// The first address; namespaces of their own have no other.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 83, 1);
-const LENGTH: u8 = 24;
+/// The ends' addresses, by whether they are IPv6; namespaces of their own have no other.
+const ADDRESSES: [[&str; 2]; 2] =
+    [["198.18.83.1/24", "198.18.83.2/24"], ["fd8a:51c7:3e02:83::1/64", "fd8a:51c7:3e02:83::2/64"]];
 
 #[derive(Debug)]
 pub(super) struct KernelBridge {
@@ -29,24 +29,25 @@ pub(super) struct KernelBridge {
 }
 
 impl KernelBridge {
-    /// Makes it. It goes with its namespaces.
+    /// Makes it, with addresses of one family. It goes with its namespaces.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn make(directory: &Path) -> io::Result<Self> {
+    pub(super) fn make(directory: &Path, is_ipv6: bool) -> io::Result<Self> {
         let within = Namespace::make(directory, "kernel")?;
         let mut connection = open(&within)?;
         let like = Link { name: BRIDGE.to_owned(), up: true, ..Link::default() };
         connection.run(add_bridge(&like)).map_err(io::Error::other)?;
         let found = connection.get(link(Selector::Name(BRIDGE))).map_err(io::Error::other)?;
         let bridge = found.ok_or(io::ErrorKind::NotFound)?.index;
-        let mut join = |name: &str, number| {
+        let mut join = |name: &str, address: &str| {
+            let address: IpNet = address.parse().map_err(io::Error::other)?;
             let end = Namespace::make(directory, name)?;
-            let address = Ipv4Addr::from(u32::from(ADDRESS) + number);
             connect(&mut connection, bridge, name, &end, address)?;
-            Ok::<_, io::Error>((end, IpAddr::from(address)))
+            Ok::<_, io::Error>((end, address.addr()))
         };
-        let ends = [join("kernel-left", 0)?, join("kernel-right", 1)?];
+        let [left, right] = ADDRESSES[usize::from(is_ipv6)];
+        let ends = [join("kernel-left", left)?, join("kernel-right", right)?];
         Ok(Self { ends, _bridge: within })
     }
 }
@@ -61,7 +62,7 @@ fn connect(
     bridge: u32,
     name: &str,
     end: &Namespace,
-    address: Ipv4Addr,
+    address: IpNet,
 ) -> io::Result<()> {
     let failed = io::Error::other::<shunt_netlink::NetlinkError>;
     let namespace = end.file().map(std::fs::File::as_fd);
@@ -75,6 +76,6 @@ fn connect(
     let mut there = open(end)?;
     there.run(set_link_up(Selector::Name(IFNAME))).map_err(failed)?;
     let own = there.get(link(Selector::Name(IFNAME))).map_err(failed)?.ok_or(io::ErrorKind::NotFound)?;
-    let prefix = Ipv4Net::new(address, LENGTH).map_err(io::Error::other)?;
-    there.run(add_address(own.index, IpNet::V4(prefix))).map_err(failed)
+    // Nobody else can have it: no duplicate is looked for.
+    there.run(add_gateway(own.index, address)).map_err(failed)
 }

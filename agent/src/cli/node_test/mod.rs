@@ -11,10 +11,12 @@ mod namespace;
 mod outside;
 mod perf;
 mod policies;
+mod report;
 mod row;
 mod sandbox;
 mod talk;
 
+use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,14 +26,13 @@ use std::thread;
 
 use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
-use serde::Serialize;
 use shunt_agent_api::socket_path;
 
 use self::chain::{Chain, ChainError};
 use self::ground::{Ground, GroundError};
-use self::perf::Compared;
-use self::row::{Outcome, Row, text};
-use super::exit::{INCONSISTENT, UNREACHABLE};
+use self::perf::Measured;
+use self::report::Report;
+use super::exit::UNREACHABLE;
 use super::query::{Query, code_of, print_json};
 
 /// Where namespaces are held that the agent's CNI service takes, unless its file says otherwise.
@@ -67,70 +68,51 @@ enum TestError {
     Ground(#[from] GroundError),
     #[error("signals cannot be waited for: {0}")]
     Signals(#[from] io::Error),
-    #[error("the speed cannot be measured: {0}")]
-    Perf(io::Error),
     #[error("ended by a signal, and everything was deleted")]
     Interrupted,
 }
 
-/// The contract of `--json`.
-#[derive(Debug, Serialize)]
-struct Report {
-    network: String,
-    passed: bool,
-    cases: Vec<Row>,
-    /// With `--perf`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    perf: Vec<Compared>,
-}
-
 impl NodeTest {
-    /// 0 everything works that this node has, 1 it could not be tried, 3 something does not work.
+    /// 0 everything works that this node has, 1 it could not be tried or measured, 3 something does not work.
     pub(super) fn run(self) -> ExitCode {
         match self.report() {
-            Ok(report) => {
-                let printed = if self.query.json {
-                    print_json(&report)
-                } else {
-                    io::stdout().lock().write_all(report.text().as_bytes())
-                };
-                match printed {
-                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
-                    _ if report.passed => ExitCode::SUCCESS,
-                    _ => INCONSISTENT.into(),
-                }
-            }
+            Ok(report) => self.show(&report),
             Err(error) => {
-                // Nothing is left to be said if standard error is closed.
-                let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
+                complain(&error);
                 UNREACHABLE.into()
             }
         }
     }
 
+    fn show(&self, report: &Report) -> ExitCode {
+        let printed = if self.query.json {
+            print_json(report)
+        } else {
+            io::stdout().lock().write_all(report.text().as_bytes())
+        };
+        match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
+            _ => report.code().into(),
+        }
+    }
+
     fn report(&self) -> Result<Report, TestError> {
-        let is_over = end_by_signals()?;
+        let signalled = end_by_signals()?;
+        let is_over = || signalled.load(Ordering::Relaxed);
         let chain = Chain::find(&self.conflist, &self.bin_dir)?;
         let network = chain.name().to_owned();
         let socket = socket_path(self.query.socket.as_deref());
         let ground = Ground::make(chain, socket, &self.run_dir)?;
-        let cases = cases::run(&ground, || is_over.load(Ordering::Relaxed));
-        let measured =
-            if self.perf { perf::run(&ground, || is_over.load(Ordering::Relaxed)) } else { Ok(Vec::new()) };
+        let cases = cases::run(&ground, is_over);
+        let measured = if self.perf { perf::run(&ground, is_over) } else { Measured::default() };
         drop(ground);
-        if is_over.load(Ordering::Relaxed) {
-            return Err(TestError::Interrupted);
-        }
-        let passed = cases.iter().all(|row| row.outcome != Outcome::Failed);
-        Ok(Report { network, passed, cases, perf: measured.map_err(TestError::Perf)? })
+        if is_over() { Err(TestError::Interrupted) } else { Ok(Report::new(network, cases, measured)) }
     }
 }
 
-impl Report {
-    fn text(&self) -> String {
-        let cases = text(&self.cases);
-        if self.perf.is_empty() { cases } else { format!("{cases}\n{}", perf::text(&self.perf)) }
-    }
+fn complain(what: &impl Display) {
+    // Nothing is left to be said if standard error is closed.
+    let _closed = writeln!(io::stderr(), "shunt-agent: {what}");
 }
 
 /// What is set by the first signal that would end the program: it ends once everything is deleted.

@@ -1,0 +1,83 @@
+//! What is told in the end, and the exit code.
+
+use serde::Serialize;
+
+use super::perf::{self, Compared, Measured};
+use super::row::{self, Outcome, Row};
+use crate::cli::exit::{INCONSISTENT, UNREACHABLE};
+
+/// The exit code of a node on which everything works.
+const WELL: u8 = 0;
+
+/// The contract of `--json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    network: String,
+    /// No case failed.
+    passed: bool,
+    cases: Vec<Row>,
+    /// With `--perf`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    perf: Vec<Compared>,
+    /// What of it could not be measured, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    perf_errors: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(network: String, cases: Vec<Row>, measured: Measured) -> Self {
+        let passed = cases.iter().all(|row| row.outcome != Outcome::Failed);
+        Self { network, passed, cases, perf: measured.compared, perf_errors: measured.errors }
+    }
+
+    /// 0 everything works, 1 something could not be measured, 3 something does not work.
+    pub(super) fn code(&self) -> u8 {
+        if !self.passed {
+            return INCONSISTENT;
+        }
+        if self.perf_errors.is_empty() { WELL } else { UNREACHABLE }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let perf = perf::text(&self.perf, &self.perf_errors);
+        let parts = [row::text(&self.cases), perf];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(outcome: Outcome) -> Row {
+        Row { outcome, ..Row::skipped("gateway", "IPv4", "") }
+    }
+
+    fn report(outcomes: &[Outcome], measured: Measured) -> Report {
+        Report::new("pods".to_owned(), outcomes.iter().copied().map(row).collect(), measured)
+    }
+
+    fn lost() -> Measured {
+        Measured { errors: vec!["UDP round trips: lost".to_owned()], ..Measured::default() }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_told_beside_the_cases() {
+        let good = [Outcome::Passed, Outcome::Skipped];
+        assert_eq!(report(&good, Measured::default()).code(), WELL);
+        let told = report(&good, lost());
+        assert_eq!(told.code(), UNREACHABLE);
+        let text = told.text();
+        assert!(
+            text.contains("gateway") && text.ends_with("\n\nnot measured: UDP round trips: lost\n"),
+            "{text}"
+        );
+        let json = serde_json::to_value(&told).unwrap();
+        assert_eq!((json["cases"].as_array().unwrap().len(), &json["passed"]), (2, &json!(true)));
+        assert_eq!(json["perf_errors"][0], "UDP round trips: lost");
+        assert_eq!(report(&[Outcome::Failed, Outcome::Passed], lost()).code(), INCONSISTENT);
+    }
+}
