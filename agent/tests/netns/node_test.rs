@@ -1,12 +1,15 @@
 //! `shunt-agent test` on a node: what works, what does not, and what is left.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use shunt_lab::{Binaries, Lab, Namespace, Node};
@@ -197,18 +200,91 @@ fn a_network_of_ipv6_alone_is_tried_and_measured_over_ipv6() {
 #[test]
 fn a_signal_ends_it_and_leaves_nothing_and_a_dead_agent_is_named() {
     let (mut stage, conflist) = node(&json!({ "portMappings": true, "bandwidth": true }));
-    let start = || command(&stage, &conflist, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = stage.node.namespace().enter(start).unwrap().unwrap();
-    while stage.node.agent().ports().unwrap().is_empty() {
-        sleep(Duration::from_millis(10));
-    }
-    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && said.contains("ended by a signal"), "{said}");
+    let (code, said) = ended_early(&stage, command(&stage, &conflist, &[]));
+    assert!(code == Some(1) && said.contains("ended by a signal"), "{said}");
     assert_nothing_left(&stage);
     stage.node.agent_mut().kill().unwrap();
     let output = stage.node.namespace().enter(|| command(&stage, &conflist, &[]).output()).unwrap().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && said.contains("cannot be reached"), "{said}");
+}
+
+/// Starts it, and ends it with SIGTERM when the first container is there: the code, and what is said.
+fn ended_early(stage: &Stage, mut command: Command) -> (Option<i32>, String) {
+    let child = start(stage, &mut command);
+    while stage.node.agent().ports().unwrap().is_empty() {
+        sleep(Duration::from_millis(10));
+    }
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    said_by(child)
+}
+
+fn start(stage: &Stage, command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    stage.node.namespace().enter(|| command.spawn()).unwrap().unwrap()
+}
+
+fn said_by(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The node's plugin behind a script, which decides what becomes of a call.
+fn scripted(stage: &Stage, name: &str, script: &str) -> PathBuf {
+    let (directory, plugins) = (stage.lab.directory(name).unwrap(), stage.node.plugins().display());
+    let text = format!("#!/bin/sh\n{script}\nexport CNI_PATH='{plugins}'\nexec '{plugins}/shunt'\n");
+    let path = directory.join("shunt");
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+#[test]
+fn a_terminals_ctrl_c_kills_no_plugin() {
+    let (stage, conflist) = node(&json!({}));
+    let deleted = stage.lab.root().join("deleted");
+    let script = "if [ $CNI_COMMAND = DEL ]; then echo $CNI_CONTAINERID >> 'DELETED'; sleep 1; fi";
+    let plugins = scripted(&stage, "slow", &script.replace("DELETED", deleted.to_str().unwrap()));
+    let mut command = command_of(&stage, &conflist, &plugins);
+    command.arg("--run-dir").arg(run_dir(&stage)).process_group(0);
+    let mut child = start(&stage, &mut command);
+    while !deleted.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before");
+        sleep(Duration::from_millis(10));
+    }
+    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let (code, said) = said_by(child);
+    assert!(code == Some(1) && said.contains("everything was deleted"), "{said}");
+    assert_nothing_left(&stage);
+    let deleted = std::fs::read_to_string(&deleted).unwrap();
+    let containers: BTreeSet<_> = deleted.lines().collect();
+    assert_eq!(containers.len(), deleted.lines().count(), "one DEL of each: {deleted}");
+}
+
+#[test]
+fn a_del_that_fails_is_tried_once_more_and_what_is_left_is_told() {
+    let (stage, conflist) = node(&json!({}));
+    let refuse = r#"echo '{ "cniVersion": "1.0.0", "code": 5, "msg": "the disk is full" }'; exit 1"#;
+    let tried = format!("'{}'/tried-$CNI_CONTAINERID", stage.lab.root().display());
+    let once = format!("if [ $CNI_COMMAND = DEL ] && [ ! -e {tried} ]; then touch {tried}; {refuse}; fi");
+    let always = format!("if [ $CNI_COMMAND = DEL ]; then {refuse}; fi");
+    let ended = |name, script: &str| {
+        let mut command = command_of(&stage, &conflist, &scripted(&stage, name, script));
+        command.arg("--run-dir").arg(run_dir(&stage));
+        ended_early(&stage, command)
+    };
+    let (code, said) = ended("once", &once);
+    assert!(code == Some(1) && said.contains("everything was deleted"), "{said}");
+    assert_nothing_left(&stage);
+    let (code, said) = ended("always", &always);
+    assert!(code == Some(3) && said.contains("not everything was deleted"), "{said}");
+    for name in ["one", "two"] {
+        let of = format!("-{name} of network pods: ");
+        let is_told = |line: &str| {
+            line.contains("not deleted: container shunt-test-")
+                && line.contains(&of)
+                && line.contains("the disk is full")
+        };
+        assert!(said.lines().any(is_told), "{name}: {said}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -149,6 +150,22 @@ impl Chain {
         &self.name
     }
 
+    /// Whether every plugin's program is there: without one, a container could neither be added nor deleted.
+    ///
+    /// # Errors
+    /// The first that is not there.
+    pub(super) fn find_programs(&self) -> Result<(), ChainError> {
+        self.plugins.iter().map(kind).try_for_each(|kind| {
+            let found = fs::metadata(self.bin_dir.join(kind))
+                .and_then(|found| if found.is_file() { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) });
+            found.map_err(|source| self.not_run(kind, source))
+        })
+    }
+
+    fn not_run(&self, plugin: &str, source: io::Error) -> ChainError {
+        ChainError::Run { plugin: plugin.to_owned(), directory: self.bin_dir.clone(), source }
+    }
+
     /// Adds a container: the last plugin's result.
     ///
     /// # Errors
@@ -161,14 +178,17 @@ impl Chain {
         Ok(result)
     }
 
-    /// Deletes it, by every plugin, in the opposite order.
+    /// Deletes it, by every plugin, in the opposite order. One that takes no such namespace has added nothing.
     ///
     /// # Errors
     /// The first plugin's that fails.
     pub(super) fn delete(&self, call: Call<'_>, result: &Value) -> Result<(), ChainError> {
         let all = self.plugins.iter().rev().map(|plugin| self.run("DEL", plugin, call, result));
         let all: Vec<_> = all.collect();
-        all.into_iter().try_for_each(|done| done.map(drop))
+        all.into_iter().try_for_each(|done| match done {
+            Ok(_) | Err(ChainError::Netns { .. }) => Ok(()),
+            Err(error) => Err(error),
+        })
     }
 
     fn run(
@@ -183,12 +203,11 @@ impl Chain {
         command.env("CNI_COMMAND", verb).env("CNI_CONTAINERID", call.id).env("CNI_NETNS", call.netns);
         command.env("CNI_IFNAME", IFNAME).env("CNI_PATH", &self.bin_dir).env_remove("CNI_ARGS");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // A terminal's Ctrl-C is for the whole group of the test, and would kill a DEL.
+        command.process_group(0);
         let config = self.config(plugin, call.runtime, previous).to_string();
-        let (is_done, said) = execute(&mut command, config.as_bytes()).map_err(|source| ChainError::Run {
-            plugin: kind.to_owned(),
-            directory: self.bin_dir.clone(),
-            source,
-        })?;
+        let done = execute(&mut command, config.as_bytes());
+        let (is_done, said) = done.map_err(|source| self.not_run(kind, source))?;
         if is_done {
             return Ok(serde_json::from_str(&said).unwrap_or_default());
         }
@@ -293,6 +312,12 @@ mod tests {
         let refused = Chain::find(&path.join("20-ours.conflist"), path).unwrap();
         let call = Call { id: "c", netns: path, runtime: &Map::new() };
         assert!(matches!(refused.add(call), Err(ChainError::Run { .. })), "there is no plugin");
+        for name in ["shunt", "tuning"] {
+            let missing = refused.find_programs().unwrap_err().to_string();
+            assert!(missing.contains(&format!("the plugin {name} cannot be run")), "{missing}");
+            file(path, name, "");
+        }
+        refused.find_programs().unwrap();
     }
 
     #[test]

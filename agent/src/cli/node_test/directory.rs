@@ -10,6 +10,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, umount2};
 
+use super::undeleted::Undeleted;
+
 /// Its name.
 const NAME: &str = "shunt-test";
 
@@ -39,6 +41,7 @@ pub(super) struct Directory {
     path: PathBuf,
     /// The one that it is in, if that was not there before.
     made: Option<PathBuf>,
+    undeleted: Undeleted,
     _lock: Flock<File>,
 }
 
@@ -47,7 +50,7 @@ impl Directory {
     ///
     /// # Errors
     /// [`DirectoryError`]; where it has anything else in it, nothing is deleted.
-    pub(super) fn take(within: &Path) -> Result<Self, DirectoryError> {
+    pub(super) fn take(within: &Path, undeleted: Undeleted) -> Result<Self, DirectoryError> {
         let path = within.join(NAME);
         let failed = |source| DirectoryError::Io { path: path.clone(), source };
         if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
@@ -62,7 +65,7 @@ impl Directory {
             Err((_, errno)) => return Err(failed(errno.into())),
         };
         sweep(&path)?;
-        Ok(Self { path, made, _lock: lock })
+        Ok(Self { path, made, undeleted, _lock: lock })
     }
 
     /// Where it is.
@@ -73,7 +76,10 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        let _kept = fs::remove_dir(&self.path);
+        if let Err(error) = fs::remove_dir(&self.path) {
+            let path = self.path.display();
+            self.undeleted.tell(format!("the directory {path}: {error}; the next test deletes it"));
+        }
         if let Some(made) = &self.made {
             // Somebody else may have put something there meanwhile.
             let _kept = fs::remove_dir(made);
@@ -122,6 +128,10 @@ mod tests {
 
     use super::*;
 
+    fn take(within: &Path) -> Result<Directory, DirectoryError> {
+        Directory::take(within, Undeleted::default())
+    }
+
     #[test]
     fn what_a_killed_test_left_is_swept_and_nothing_beside_the_own_directory_is_touched() {
         let within = tempfile::tempdir().unwrap();
@@ -134,9 +144,9 @@ mod tests {
         for name in ["one", "pod"] {
             fs::write(within.join(name), name).unwrap();
         }
-        let directory = Directory::take(within).unwrap();
+        let directory = take(within).unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-        assert!(matches!(Directory::take(within), Err(DirectoryError::Held(_))));
+        assert!(matches!(take(within), Err(DirectoryError::Held(_))));
         drop(directory);
         assert!(!own.exists() && within.exists());
         assert_eq!(fs::read_to_string(within.join("one")).unwrap(), "one");
@@ -158,7 +168,7 @@ mod tests {
         ];
         for make in makes {
             make(&own.join("one"), elsewhere.path());
-            let refused = Directory::take(within).unwrap_err().to_string();
+            let refused = take(within).unwrap_err().to_string();
             assert!(refused.contains("--run-dir"), "{refused}");
             assert_eq!(fs::read_dir(&own).unwrap().count(), 2, "{refused}");
             for foreign in [own.join("one"), own.join("pod")] {
@@ -167,18 +177,28 @@ mod tests {
         }
         fs::remove_dir_all(&own).unwrap();
         symlink(elsewhere.path(), &own).unwrap();
-        assert!(matches!(Directory::take(within), Err(DirectoryError::Foreign(_))));
+        assert!(matches!(take(within), Err(DirectoryError::Foreign(_))));
     }
 
     #[test]
     fn a_directory_that_was_not_there_goes_unless_it_is_used_by_others() {
         let root = tempfile::tempdir().unwrap();
         let within = root.path().join("netns");
-        drop(Directory::take(&within).unwrap());
+        drop(take(&within).unwrap());
         assert!(!within.exists());
-        let directory = Directory::take(&within).unwrap();
+        let directory = take(&within).unwrap();
         fs::write(within.join("pod"), "").unwrap();
         drop(directory);
         assert!(within.join("pod").exists());
+    }
+
+    #[test]
+    fn a_directory_that_does_not_go_is_told() {
+        let (within, undeleted) = (tempfile::tempdir().unwrap(), Undeleted::default());
+        let directory = Directory::take(within.path(), undeleted.clone()).unwrap();
+        fs::write(directory.path().join("one"), "").unwrap();
+        drop(directory);
+        let told = undeleted.all();
+        assert!(told.len() == 1 && told[0].contains("/shunt-test: "), "{told:?}");
     }
 }

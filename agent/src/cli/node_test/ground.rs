@@ -12,6 +12,7 @@ use super::directory::{Directory, DirectoryError};
 use super::namespace::Namespace;
 use super::outside::{Outside, OutsideError};
 use super::sandbox::{Sandbox, SandboxError};
+use super::undeleted::Undeleted;
 
 /// The port of the server in a container.
 pub(super) const SERVER: u16 = 7;
@@ -41,6 +42,7 @@ pub(super) struct Ground {
     pub(super) node: Namespace,
     pub(super) chain: Chain,
     pub(super) host_port: Option<u16>,
+    pub(super) undeleted: Undeleted,
     socket: PathBuf,
     directory: Directory,
 }
@@ -49,22 +51,28 @@ impl Ground {
     /// Makes all of it; its namespaces are held within a directory.
     ///
     /// # Errors
-    /// [`GroundError`]; nothing is left then.
-    pub(super) fn make(chain: Chain, socket: PathBuf, within: &Path) -> Result<Self, GroundError> {
-        let directory = Directory::take(within)?;
+    /// [`GroundError`]; nothing is left then but what is told.
+    pub(super) fn make(
+        chain: Chain,
+        socket: PathBuf,
+        within: &Path,
+        undeleted: Undeleted,
+    ) -> Result<Self, GroundError> {
+        let directory = Directory::take(within, undeleted.clone())?;
         // An agent that does not answer lets no plugin succeed, and its message is better than theirs.
         Client::connect(&socket).and_then(|mut client| client.ask(Request::Status))?;
         let host_port = chain.has_capability("portMappings").then(free_port).transpose();
         let host_port = host_port.map_err(GroundError::Port)?;
         let mapping = |port| json!({ "portMappings": [{ "hostPort": port, "containerPort": SERVER, "protocol": "tcp" }] });
         let make = |name, runtime| {
-            let sandbox = Sandbox::make(directory.path(), &chain, name, runtime);
+            let sandbox = Sandbox::make(directory.path(), &chain, name, runtime, &undeleted);
             sandbox.map_err(|error| GroundError::Sandbox(name, error))
         };
         let one = make("one", Map::new())?;
         let two = make("two", object(host_port.map_or(Value::Null, mapping)))?;
         let outside = Outside::make(directory.path())?;
-        Ok(Self { one, two, outside, node: Namespace::of_node(), chain, host_port, socket, directory })
+        let node = Namespace::of_node();
+        Ok(Self { one, two, outside, node, chain, host_port, undeleted, socket, directory })
     }
 
     /// One more container, by another configuration or with more asked for.
@@ -72,7 +80,7 @@ impl Ground {
     /// # Errors
     /// A plugin refuses.
     pub(super) fn add(&self, name: &str, chain: &Chain, asked: Value) -> Result<Sandbox, SandboxError> {
-        Sandbox::make(self.directory.path(), chain, name, object(asked))
+        Sandbox::make(self.directory.path(), chain, name, object(asked), &self.undeleted)
     }
 
     /// Packets of these containers by the fast path and by the kernel, both ways.

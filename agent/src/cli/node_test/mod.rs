@@ -15,6 +15,7 @@ mod report;
 mod row;
 mod sandbox;
 mod talk;
+mod undeleted;
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -32,7 +33,8 @@ use self::chain::{Chain, ChainError};
 use self::ground::{Ground, GroundError};
 use self::perf::Measured;
 use self::report::Report;
-use super::exit::UNREACHABLE;
+use self::undeleted::Undeleted;
+use super::exit::{INCONSISTENT, UNREACHABLE};
 use super::query::{Query, code_of, print_json};
 
 /// Where namespaces are held that the agent's CNI service takes, unless its file says otherwise.
@@ -70,18 +72,22 @@ enum TestError {
     Signals(#[from] io::Error),
     #[error("ended by a signal, and everything was deleted")]
     Interrupted,
+    #[error("ended by a signal, and not everything was deleted")]
+    Left,
 }
 
 impl NodeTest {
-    /// 0 everything works that this node has, 1 it could not be tried or measured, 3 something does not work.
+    /// 0 everything works that this node has, 1 it could not be tried or measured, 3 something does not work, or is left.
     pub(super) fn run(self) -> ExitCode {
-        match self.report() {
-            Ok(report) => self.show(&report),
-            Err(error) => {
-                complain(&error);
-                UNREACHABLE.into()
-            }
-        }
+        let undeleted = Undeleted::default();
+        let error = match self.report(&undeleted) {
+            Ok(report) => return self.show(&report),
+            Err(error) => error,
+        };
+        complain(&error);
+        let undeleted = undeleted.all();
+        undeleted.iter().for_each(|what| complain(&format_args!("not deleted: {what}")));
+        if undeleted.is_empty() { UNREACHABLE.into() } else { INCONSISTENT.into() }
     }
 
     fn show(&self, report: &Report) -> ExitCode {
@@ -96,17 +102,22 @@ impl NodeTest {
         }
     }
 
-    fn report(&self) -> Result<Report, TestError> {
+    fn report(&self, undeleted: &Undeleted) -> Result<Report, TestError> {
         let signalled = end_by_signals()?;
         let is_over = || signalled.load(Ordering::Relaxed);
         let chain = Chain::find(&self.conflist, &self.bin_dir)?;
         let network = chain.name().to_owned();
         let socket = socket_path(self.query.socket.as_deref());
-        let ground = Ground::make(chain, socket, &self.run_dir)?;
+        let ground = Ground::make(chain, socket, &self.run_dir, undeleted.clone())?;
         let cases = cases::run(&ground, is_over);
         let measured = if self.perf { perf::run(&ground, is_over) } else { Measured::default() };
         drop(ground);
-        if is_over() { Err(TestError::Interrupted) } else { Ok(Report::new(network, cases, measured)) }
+        let undeleted = undeleted.all();
+        match (is_over(), undeleted.is_empty()) {
+            (false, _) => Ok(Report::new(network, cases, measured, undeleted)),
+            (true, true) => Err(TestError::Interrupted),
+            (true, false) => Err(TestError::Left),
+        }
     }
 }
 

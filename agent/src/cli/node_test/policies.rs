@@ -9,6 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use shunt_netlink::Connection;
+use shunt_netlink::link::{Selector, link};
 
 use super::attempt::{Family, does_not_forward, failed, no_address, tried};
 use super::chain::{Call, Chain};
@@ -18,6 +20,7 @@ use super::namespace::Namespace;
 use super::row::Row;
 use super::sandbox::{Sandbox, SandboxError};
 use super::talk::{Ends, is_reached, tcp};
+use super::undeleted::Undeleted;
 
 /// Bytes of a message to somebody who is let in.
 const SMALL: usize = 64;
@@ -140,13 +143,14 @@ struct Other {
 struct Bridge {
     chain: Chain,
     leases: PathBuf,
+    undeleted: Undeleted,
 }
 
 impl Other {
     fn make(ground: &Ground) -> Result<Self, SandboxError> {
         let leases = ground.directory().join(LEASES);
         let chain = ground.chain.beside(BRIDGE, &SUBNETS, &leases);
-        let bridge = Bridge { chain, leases };
+        let bridge = Bridge { chain, leases, undeleted: ground.undeleted.clone() };
         let container = ground.add("other", &bridge.chain, Value::Null)?;
         Ok(Self { container, _bridge: bridge })
     }
@@ -155,8 +159,19 @@ impl Other {
 impl Drop for Bridge {
     fn drop(&mut self) {
         let call = Call { id: "shunt-test", netns: Path::new(""), runtime: &Map::new() };
-        // Somebody else's interface may be on it by now; it goes with the node's next boot at the latest.
-        let _kept = self.chain.take_down(call);
+        // Somebody else's interface may be on it by now.
+        if let Err(error) = self.chain.take_down(call)
+            && is_there(BRIDGE)
+        {
+            self.undeleted
+                .tell(format!("the bridge {BRIDGE}: {error}; `ip link delete {BRIDGE}` deletes it"));
+        }
+        // What is left of them keeps the directory, which is told.
         let _gone = fs::remove_dir_all(&self.leases);
     }
+}
+
+fn is_there(name: &str) -> bool {
+    let found = Connection::open().and_then(|mut node| node.get(link(Selector::Name(name))));
+    found.is_ok_and(|found| found.is_some())
 }

@@ -22,17 +22,20 @@ pub(super) struct Report {
     /// What of it could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     perf_errors: Vec<String>,
+    /// What the test has made and could not delete, with why and the cure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    undeleted: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn new(network: String, cases: Vec<Row>, measured: Measured) -> Self {
+    pub(super) fn new(network: String, cases: Vec<Row>, measured: Measured, undeleted: Vec<String>) -> Self {
         let passed = cases.iter().all(|row| row.outcome != Outcome::Failed);
-        Self { network, passed, cases, perf: measured.compared, perf_errors: measured.errors }
+        Self { network, passed, cases, perf: measured.compared, perf_errors: measured.errors, undeleted }
     }
 
-    /// 0 everything works, 1 something could not be measured, 3 something does not work.
+    /// 0 everything works, 1 something could not be measured, 3 something does not work or is left.
     pub(super) fn code(&self) -> u8 {
-        if !self.passed {
+        if !self.passed || !self.undeleted.is_empty() {
             return INCONSISTENT;
         }
         if self.perf_errors.is_empty() { WELL } else { UNREACHABLE }
@@ -40,7 +43,8 @@ impl Report {
 
     pub(super) fn text(&self) -> String {
         let perf = perf::text(&self.perf, &self.perf_errors);
-        let parts = [row::text(&self.cases), perf];
+        let undeleted = self.undeleted.iter().map(|what| format!("not deleted: {what}\n")).collect();
+        let parts = [row::text(&self.cases), perf, undeleted];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("\n")
     }
@@ -57,7 +61,8 @@ mod tests {
     }
 
     fn report(outcomes: &[Outcome], measured: Measured) -> Report {
-        Report::new("pods".to_owned(), outcomes.iter().copied().map(row).collect(), measured)
+        let cases = outcomes.iter().copied().map(row).collect();
+        Report::new("pods".to_owned(), cases, measured, Vec::new())
     }
 
     fn lost() -> Measured {
@@ -79,5 +84,15 @@ mod tests {
         assert_eq!((json["cases"].as_array().unwrap().len(), &json["passed"]), (2, &json!(true)));
         assert_eq!(json["perf_errors"][0], "UDP round trips: lost");
         assert_eq!(report(&[Outcome::Failed, Outcome::Passed], lost()).code(), INCONSISTENT);
+    }
+
+    #[test]
+    fn what_is_left_is_told_by_the_code_too() {
+        let left = vec!["container a: no disk".to_owned()];
+        let told = Report::new("pods".to_owned(), vec![row(Outcome::Passed)], Measured::default(), left);
+        assert_eq!(told.code(), INCONSISTENT);
+        assert!(told.text().ends_with("\n\nnot deleted: container a: no disk\n"), "{}", told.text());
+        let json = serde_json::to_value(&told).unwrap();
+        assert_eq!((&json["passed"], &json["undeleted"]), (&json!(true), &json!(["container a: no disk"])));
     }
 }

@@ -2,11 +2,17 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::chain::{Call, Chain, ChainError};
+use super::chain::{Call, Chain, ChainError, IFNAME};
 use super::namespace::Namespace;
+use super::undeleted::Undeleted;
+
+/// How long after a DEL that fails the second one is.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why there is no container.
 #[derive(Debug, thiserror::Error)]
@@ -24,22 +30,26 @@ pub(super) struct Sandbox {
     chain: Chain,
     runtime: Map<String, Value>,
     result: Value,
+    undeleted: Undeleted,
 }
 
 impl Sandbox {
     /// Makes one of this name.
     ///
     /// # Errors
-    /// A plugin refuses; nothing is left then.
+    /// A plugin refuses, or is not there; nothing is left then but what is told.
     pub(super) fn make(
         directory: &Path,
         chain: &Chain,
         name: &str,
         runtime: Map<String, Value>,
+        undeleted: &Undeleted,
     ) -> Result<Self, SandboxError> {
+        chain.find_programs()?;
         let namespace = Namespace::make(directory, name)?;
         let id = format!("shunt-test-{}-{name}", std::process::id());
-        let mut sandbox = Self { id, namespace, chain: chain.clone(), runtime, result: Value::Null };
+        let (chain, undeleted) = (chain.clone(), undeleted.clone());
+        let mut sandbox = Self { id, namespace, chain, runtime, result: Value::Null, undeleted };
         sandbox.result = sandbox.chain.add(sandbox.call())?;
         Ok(sandbox)
     }
@@ -66,7 +76,17 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        // The namespace goes next, and with it whatever a plugin has not deleted.
-        let _refused = self.chain.delete(self.call(), &self.result);
+        let delete = || self.chain.delete(self.call(), &self.result);
+        let deleted = delete().or_else(|_| {
+            // An agent that is busy or starts has a DEL fail that succeeds later.
+            thread::sleep(PAUSE);
+            delete()
+        });
+        let Err(error) = deleted else { return };
+        let (id, network) = (&self.id, self.chain.name());
+        self.undeleted.tell(format!(
+            "container {id} of network {network}: {error}; its namespace is gone, and a DEL of its {IFNAME} or the runtime's GC frees \
+             its addresses and ports"
+        ));
     }
 }
