@@ -16,24 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The longest configuration.
-const MOST: u64 = 1 << 20;
-
 /// CNI's code for an invalid network namespace.
 const INVALID_NETNS: u64 = 8;
 
 /// The interface's name in each container.
 pub(super) const IFNAME: &str = "eth0";
 
-/// Why there is no configuration, or no container by it.
+/// Why there is no container.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChainError {
-    #[error("{path} cannot be read: {source}")]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{path} is no list of plugins: {source}")]
-    Parse { path: PathBuf, source: serde_json::Error },
-    #[error("no configuration in {0} names shunt: say one with --conflist")]
-    None(PathBuf),
     #[error("the plugin {plugin} cannot be run from {directory}: {source}")]
     Run { plugin: String, directory: PathBuf, source: io::Error },
     #[error("the plugin {plugin} refuses: {said}")]
@@ -69,33 +60,13 @@ pub(super) struct Call<'a> {
 }
 
 impl Chain {
-    /// Reads a file, or the first of a directory in the order of names that names shunt.
-    ///
-    /// # Errors
-    /// [`ChainError`].
-    pub(super) fn find(path: &Path, bin_dir: &Path) -> Result<Self, ChainError> {
-        let failed = |source| ChainError::Read { path: path.to_path_buf(), source };
-        if !path.is_dir() {
-            return Self::read(path, bin_dir);
-        }
-        let mut files: Vec<_> =
-            fs::read_dir(path).map_err(failed)?.filter_map(|file| Some(file.ok()?.path())).collect();
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "conflist"));
-        files.sort();
-        let mut chains = files.iter().filter_map(|file| Self::read(file, bin_dir).ok());
-        chains.find(Self::is_ours).ok_or_else(|| ChainError::None(path.to_path_buf()))
+    /// The same with its plugins' programs in this directory.
+    pub(super) fn run_from(self, bin_dir: &Path) -> Self {
+        Self { bin_dir: bin_dir.to_path_buf(), ..self }
     }
 
-    fn read(path: &Path, bin_dir: &Path) -> Result<Self, ChainError> {
-        let mut text = String::new();
-        let read = fs::File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text));
-        read.map_err(|source| ChainError::Read { path: path.to_path_buf(), source })?;
-        let chain: Self = serde_json::from_str(&text)
-            .map_err(|source| ChainError::Parse { path: path.to_path_buf(), source })?;
-        Ok(Self { bin_dir: bin_dir.to_path_buf(), ..chain })
-    }
-
-    fn is_ours(&self) -> bool {
+    /// Whether one of its plugins is shunt's.
+    pub(super) fn is_ours(&self) -> bool {
         self.plugins.iter().any(|plugin| kind(plugin).starts_with("shunt"))
     }
 
@@ -285,39 +256,28 @@ fn wait(child: &mut Child) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    fn file(directory: &Path, name: &str, text: &str) {
-        fs::write(directory.join(name), text).unwrap();
-    }
-
     #[test]
-    fn the_first_list_that_names_shunt_is_taken_and_plugins_hear_what_they_are_able_to() {
+    fn plugins_hear_what_they_are_able_to_and_their_programs_are_looked_for() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        assert!(matches!(Chain::find(path, path), Err(ChainError::None(_))));
-        file(path, "05-broken.conflist", "{");
-        file(path, "10-other.conflist", r#"{ "name": "a", "plugins": [{ "type": "bridge" }] }"#);
-        let ours = r#"{ "name": "b", "cniVersion": "1.1.0", "plugins": [
-            { "type": "shunt", "capabilities": { "ips": true, "bandwidth": false } }, { "type": "tuning" }] }"#;
-        file(path, "20-ours.conflist", ours);
-        let chain = Chain::find(path, path).unwrap();
-        assert_eq!(chain.name(), "b");
-        assert!(chain.is_of_bridge() && chain.has_capability("ips") && !chain.has_capability("bandwidth"));
+        let list = json!({ "name": "b", "cniVersion": "1.1.0", "plugins": [
+            { "type": "shunt", "capabilities": { "ips": true, "bandwidth": false } }, { "type": "tuning" }] });
+        let chain = serde_json::from_value::<Chain>(list).unwrap().run_from(path);
+        assert!(chain.is_ours() && chain.is_of_bridge());
+        assert!(chain.has_capability("ips") && !chain.has_capability("bandwidth"));
         assert!(!chain.clone().with("mode", json!("vlan")).is_of_bridge());
         let asked = json!({ "ips": ["10.0.0.1"], "bandwidth": {} });
         let config = chain.config(&chain.plugins[0], asked.as_object().unwrap(), &json!({ "ips": [] }));
         assert_eq!(config["runtimeConfig"], json!({ "ips": ["10.0.0.1"] }));
         assert_eq!((&config["name"], &config["prevResult"]), (&json!("b"), &json!({ "ips": [] })));
-        let broken = Chain::find(&path.join("05-broken.conflist"), path).unwrap_err();
-        assert!(matches!(broken, ChainError::Parse { .. }), "{broken}");
-        let refused = Chain::find(&path.join("20-ours.conflist"), path).unwrap();
         let call = Call { id: "c", netns: path, runtime: &Map::new() };
-        assert!(matches!(refused.add(call), Err(ChainError::Run { .. })), "there is no plugin");
+        assert!(matches!(chain.add(call), Err(ChainError::Run { .. })), "there is no plugin");
         for name in ["shunt", "tuning"] {
-            let missing = refused.find_programs().unwrap_err().to_string();
+            let missing = chain.find_programs().unwrap_err().to_string();
             assert!(missing.contains(&format!("the plugin {name} cannot be run")), "{missing}");
-            file(path, name, "");
+            fs::write(path.join(name), "").unwrap();
         }
-        refused.find_programs().unwrap();
+        chain.find_programs().unwrap();
     }
 
     #[test]

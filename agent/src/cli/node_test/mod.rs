@@ -3,6 +3,7 @@
 mod attempt;
 mod cases;
 mod chain;
+mod conflist;
 mod directory;
 mod ground;
 mod kernel_bridge;
@@ -29,7 +30,7 @@ use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
 use shunt_agent_api::socket_path;
 
-use self::chain::{Chain, ChainError};
+use self::conflist::ConflistError;
 use self::ground::{Ground, GroundError};
 use self::perf::Measured;
 use self::report::Report;
@@ -46,7 +47,7 @@ const NETNS_DIR: &str = "/run/netns";
 pub(crate) struct NodeTest {
     #[command(flatten)]
     query: Query,
-    /// The network configuration list, or the directory in which the first one that names shunt is taken.
+    /// The network configuration, a list or one plugin, or the directory in which the first one that names shunt is taken.
     #[arg(long, value_name = "PATH", default_value = "/etc/cni/net.d")]
     conflist: PathBuf,
     /// Where the plugins are.
@@ -65,7 +66,7 @@ pub(crate) struct NodeTest {
 #[derive(Debug, thiserror::Error)]
 enum TestError {
     #[error(transparent)]
-    Chain(#[from] ChainError),
+    Conflist(#[from] ConflistError),
     #[error(transparent)]
     Ground(#[from] GroundError),
     #[error("signals cannot be waited for: {0}")]
@@ -105,7 +106,7 @@ impl NodeTest {
     fn report(&self, undeleted: &Undeleted) -> Result<Report, TestError> {
         let signalled = end_by_signals()?;
         let is_over = || signalled.load(Ordering::Relaxed);
-        let chain = Chain::find(&self.conflist, &self.bin_dir)?;
+        let chain = conflist::find(&self.conflist, &self.bin_dir)?;
         let network = chain.name().to_owned();
         let socket = socket_path(self.query.socket.as_deref());
         let ground = Ground::make(chain, socket, &self.run_dir, undeleted.clone())?;
