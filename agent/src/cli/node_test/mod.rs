@@ -99,7 +99,12 @@ impl NodeTest {
         };
         match printed {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
-            _ => report.code().into(),
+            _ => {
+                if report.tried_nothing() {
+                    complain(&"nothing was tried: every case is skipped, and DETAIL says why");
+                }
+                report.code().into()
+            }
         }
     }
 

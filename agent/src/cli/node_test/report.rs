@@ -13,7 +13,7 @@ const WELL: u8 = 0;
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     network: String,
-    /// No case failed.
+    /// Something was tried, and no case failed.
     passed: bool,
     cases: Vec<Row>,
     /// With `--perf`.
@@ -29,16 +29,23 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(network: String, cases: Vec<Row>, measured: Measured, undeleted: Vec<String>) -> Self {
-        let passed = cases.iter().all(|row| row.outcome != Outcome::Failed);
+        let has = |outcome| cases.iter().any(|row| row.outcome == outcome);
+        let passed = has(Outcome::Passed) && !has(Outcome::Failed);
         Self { network, passed, cases, perf: measured.compared, perf_errors: measured.errors, undeleted }
     }
 
-    /// 0 everything works, 1 something could not be measured, 3 something does not work or is left.
+    /// 0 everything works, 1 nothing was tried or something could not be measured, 3 something does not work or is left.
     pub(super) fn code(&self) -> u8 {
-        if !self.passed || !self.undeleted.is_empty() {
+        let has_failed = self.cases.iter().any(|row| row.outcome == Outcome::Failed);
+        if has_failed || !self.undeleted.is_empty() {
             return INCONSISTENT;
         }
-        if self.perf_errors.is_empty() { WELL } else { UNREACHABLE }
+        if self.passed && self.perf_errors.is_empty() { WELL } else { UNREACHABLE }
+    }
+
+    /// Whether the network has nothing of what is tried.
+    pub(super) fn tried_nothing(&self) -> bool {
+        self.cases.iter().all(|row| row.outcome == Outcome::Skipped)
     }
 
     pub(super) fn text(&self) -> String {
@@ -84,6 +91,15 @@ mod tests {
         assert_eq!((json["cases"].as_array().unwrap().len(), &json["passed"]), (2, &json!(true)));
         assert_eq!(json["perf_errors"][0], "UDP round trips: lost");
         assert_eq!(report(&[Outcome::Failed, Outcome::Passed], lost()).code(), INCONSISTENT);
+    }
+
+    #[test]
+    fn a_node_on_which_nothing_was_tried_has_not_passed() {
+        let told = report(&[Outcome::Skipped, Outcome::Skipped], Measured::default());
+        assert!(told.tried_nothing() && !told.passed);
+        assert_eq!(told.code(), UNREACHABLE);
+        assert!(!report(&[Outcome::Skipped, Outcome::Passed], Measured::default()).tried_nothing());
+        assert!(!report(&[Outcome::Skipped, Outcome::Failed], Measured::default()).tried_nothing());
     }
 
     #[test]
