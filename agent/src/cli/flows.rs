@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent_api::{FlowEnds, FlowReport, PART, Reply, Request};
+use clap::builder::PossibleValuesParser;
+use shunt_agent_api::{FlowEnds, FlowProtocol, FlowReport, PART, Reply, Request};
+use shunt_dataplane::nat::connection::Phase;
 
 use super::answer_text::pod_text;
 use super::exit::UNREACHABLE;
@@ -25,7 +27,8 @@ pub(crate) struct Flows {
 #[derive(Args, Debug, Default)]
 struct Wanted {
     /// Only this protocol: tcp, udp, sctp, icmp, icmpv6.
-    #[arg(long)]
+    #[arg(long, value_parser = PossibleValuesParser::new(FlowProtocol::ALL.map(FlowProtocol::name)),
+        hide_possible_values = true)]
     proto: Option<String>,
     /// Only those with this address on either side, the client's, the node's or the container's.
     #[arg(long, value_name = "IP")]
@@ -34,7 +37,8 @@ struct Wanted {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Only those in this state: opening, established, closing, closed, reset.
-    #[arg(long)]
+    #[arg(long, value_parser = PossibleValuesParser::new(Phase::ALL.map(Phase::name)),
+        hide_possible_values = true)]
     state: Option<String>,
 }
 
@@ -111,9 +115,11 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use shunt_agent_api::{FlowEnds, FlowProtocol};
+    use clap::Parser as _;
 
     use super::*;
+    use crate::cli::Cli;
+    use crate::cli::exit::USAGE;
 
     fn ip(last: u8) -> IpAddr {
         [10, 0, 0, last].into()
@@ -148,6 +154,22 @@ mod tests {
             Wanted { proto: Some("tcp".into()), state: Some("closed".into()), ..Wanted::default() },
         ] {
             assert!(!other.has(&flow), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn every_protocol_and_state_that_is_reported_can_be_asked_for_and_no_other() {
+        let parse = |option: &str, value: &str| Cli::try_parse_from(["shunt-agent", "flows", option, value]);
+        for proto in FlowProtocol::ALL {
+            parse("--proto", &proto.to_string()).unwrap();
+        }
+        for state in Phase::ALL {
+            parse("--state", state.name()).unwrap();
+        }
+        for (option, value, meant) in [("--proto", "tpc", "tcp"), ("--state", "establshed", "established")] {
+            let refused = parse(option, value).unwrap_err();
+            assert_eq!(refused.exit_code(), i32::from(USAGE));
+            assert!(refused.to_string().contains(meant), "{refused}");
         }
     }
 }

@@ -26,6 +26,22 @@ pub enum Phase {
     Reset,
 }
 
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 5] = [Self::Opening, Self::Established, Self::Closing, Self::Closed, Self::Reset];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Established => "established",
+            Self::Closing => "closing",
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+        }
+    }
+}
+
 /// What a packet means for the connection of its tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {

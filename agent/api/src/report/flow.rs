@@ -23,15 +23,25 @@ pub enum FlowProtocol {
     Icmpv6,
 }
 
-impl fmt::Display for FlowProtocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl FlowProtocol {
+    /// Every protocol.
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Sctp, Self::Icmp, Self::Icmpv6];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Sctp => "sctp",
             Self::Icmp => "icmp",
             Self::Icmpv6 => "icmpv6",
-        })
+        }
+    }
+}
+
+impl fmt::Display for FlowProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

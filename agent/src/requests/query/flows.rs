@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use shunt_agent_api::frame::MAX_MESSAGE;
 use shunt_agent_api::{AgentError, ErrorKind, FlowEnds, FlowProtocol, FlowReport, Reply};
 use shunt_dataplane::abi::translation::TupleKey;
-use shunt_dataplane::nat::connection::Phase;
 use shunt_dataplane::wire::Protocol;
 
 use super::owners::Owners;
@@ -103,14 +102,7 @@ fn flow_report(connection: &Connection, owners: &Owners, now: u64) -> FlowReport
         dst: IpAddr::from(request.destination),
         dport: request.destination_port.number(),
         translated: ends(&opener.becomes),
-        state: match connection.phase() {
-            Phase::Opening => "opening",
-            Phase::Established => "established",
-            Phase::Closing => "closing",
-            Phase::Closed => "closed",
-            Phase::Reset => "reset",
-        }
-        .to_owned(),
+        state: connection.phase().name().to_owned(),
         expires_seconds: connection.remaining(now).as_secs(),
         namespace,
         pod,
