@@ -32,6 +32,9 @@ pub struct WatchReport {
     pub left_out: u64,
     /// Packets since the last time for which there was no room: the programs' buffer was full, or this watcher was too slow.
     pub lost: u64,
+    /// The words of [`WatchRequest::ports`] that no interface is known by: told where that has changed, and first where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<Vec<String>>,
 }
 
 /// One packet.

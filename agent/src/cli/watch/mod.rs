@@ -7,6 +7,7 @@ mod pcapng;
 mod selection;
 mod stream;
 mod text;
+mod unmatched;
 
 pub(super) use self::output::Output;
 pub(super) use self::pcapng::Capture as PacketFile;

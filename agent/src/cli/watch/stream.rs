@@ -1,5 +1,6 @@
 //! The packets of one watch, until its time is over, there were enough, or the user has had enough.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use shunt_agent_api::{
 
 use super::interrupted::Interrupted;
 use super::selection::Selection;
+use super::unmatched::Unmatched;
+use crate::cli::exit::USAGE;
 use crate::cli::query::{Query, complain};
 
 /// How long the agent may take to load the watched programs.
@@ -37,17 +40,23 @@ pub(in crate::cli) struct Stream<'a> {
     until: Option<Instant>,
     /// Packets that are still wanted.
     left: Option<u64>,
+    unmatched: Unmatched,
     /// All so far.
     pub(in crate::cli) losses: Losses,
 }
 
 impl<'a> Stream<'a> {
-    /// Begins; the exit code once it is said why not.
+    /// Begins; the exit code once it is said why not. What can never have an answer is not asked.
     pub(in crate::cli) fn open(
         query: &Query,
         request: WatchRequest,
         selection: &'a Selection,
     ) -> Result<Self, ExitCode> {
+        if let Some(why) = selection.contradiction(&request) {
+            // Nothing is left to be said if standard error is closed.
+            let _closed = writeln!(io::stderr(), "{why}");
+            return Err(USAGE.into());
+        }
         let interrupted = Interrupted::listen();
         let socket = socket_path(query.socket.as_deref());
         let begun = Client::connect(&socket).and_then(|mut client| {
@@ -56,7 +65,7 @@ impl<'a> Stream<'a> {
         let client = begun.map_err(|error| complain(&error))?;
         let until = selection.time().map(|time| Instant::now() + time);
         let (left, losses) = (selection.count(), Losses::default());
-        Ok(Self { client, selection, interrupted, until, left, losses })
+        Ok(Self { client, selection, interrupted, until, left, unmatched: Unmatched::default(), losses })
     }
 
     /// The next packets, each with its bytes, and what was not told before them; none at the end.
@@ -79,7 +88,10 @@ impl<'a> Stream<'a> {
     }
 
     fn wanted(&mut self, report: WatchReport) -> (Vec<Packet>, Losses) {
-        let WatchReport { packets, left_out, lost } = report;
+        let WatchReport { packets, left_out, lost, unmatched } = report;
+        if let Some(unmatched) = unmatched {
+            self.unmatched.update(unmatched);
+        }
         self.losses.left_out += left_out;
         self.losses.lost += lost;
         let read = |packet: PacketReport| {

@@ -47,6 +47,8 @@ pub(super) struct Watcher {
     pub(super) request: WatchRequest,
     /// The interfaces that it has asked for, as far as they are there.
     pub(super) ports: HashSet<u32>,
+    /// Its words for ports that none of them answers to, as it was told last.
+    unmatched: Vec<String>,
     told: mpsc::Sender<WatchReport>,
     report: WatchReport,
     /// Bytes of its packets, about.
@@ -55,16 +57,24 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(request: WatchRequest, told: mpsc::Sender<WatchReport>) -> Self {
-        Self { request, ports: HashSet::new(), told, report: WatchReport::default(), bytes: 0 }
+        let (ports, unmatched) = (HashSet::new(), Vec::new());
+        Self { request, ports, unmatched, told, report: WatchReport::default(), bytes: 0 }
     }
 
     pub(super) fn has_left(&self) -> bool {
         self.told.is_closed()
     }
 
+    /// Finds them anew, and has the watcher told where other words of its find none.
     pub(super) fn find_ports(&mut self, names: &HashMap<u32, Named>) {
         let is_wanted = |named: &Named| self.request.ports.iter().any(|word| named.is(word));
         self.ports = names.iter().filter(|(_, named)| is_wanted(named)).map(|(index, _)| *index).collect();
+        let finds = |word: &str| self.ports.iter().any(|index| names[index].is(word));
+        let unmatched: Vec<_> = self.request.ports.iter().filter(|word| !finds(word)).cloned().collect();
+        if unmatched != self.unmatched {
+            self.report.unmatched = Some(unmatched.clone());
+            self.unmatched = unmatched;
+        }
     }
 
     /// Whether a packet is one of those that it has asked for.
@@ -181,6 +191,27 @@ mod tests {
         let second = packets.try_recv().unwrap();
         assert!(second.lost > 0 && second.packets.len() < first);
         assert_eq!(first + second.packets.len() + second.lost as usize, 1_000);
+    }
+
+    #[test]
+    fn a_watcher_is_told_once_which_of_its_words_find_no_port_and_once_that_they_do() {
+        let (told, mut packets) = mpsc::channel(4);
+        let ports = ["veth1", "team/web", "eth0"].map(str::to_owned).to_vec();
+        let mut watcher = Watcher::new(WatchRequest { ports, ..WatchRequest::default() }, told);
+        let mut names = HashMap::from([(2, Named::interface("eth0".to_owned()))]);
+        let mut look = |names: &HashMap<u32, Named>| {
+            watcher.find_ports(names);
+            watcher.send(0, 0);
+            packets.try_recv().ok().and_then(|report| report.unmatched)
+        };
+        assert_eq!(look(&names).unwrap(), ["veth1", "team/web"]);
+        assert_eq!(look(&names), None);
+        let pod = Named { namespace: "team".to_owned(), pod: "web".to_owned(), ..Named::default() };
+        names.insert(3, Named { ifname: "veth1".to_owned(), ..pod });
+        assert_eq!(look(&names).unwrap(), [""; 0]);
+        assert_eq!(look(&names), None);
+        names.remove(&3);
+        assert_eq!(look(&names).unwrap(), ["veth1", "team/web"]);
     }
 
     #[test]
