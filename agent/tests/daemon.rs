@@ -95,6 +95,8 @@ mod one_book;
 #[cfg(feature = "kubernetes")]
 #[path = "daemon/pod_events.rs"]
 mod pod_events;
+#[path = "daemon/printed.rs"]
+mod printed;
 #[path = "daemon/privileges.rs"]
 mod privileges;
 #[cfg(feature = "kubernetes")]

@@ -13,7 +13,7 @@ use shunt_agent::config::{DEFAULT_FILE, Options};
 use shunt_agent_api::{SOCKET_ENV, socket_path};
 
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::query::print_json;
+use super::printing::print_json;
 
 /// The output that is no file.
 const STDOUT: &str = "-";

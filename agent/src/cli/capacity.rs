@@ -9,6 +9,7 @@ use shunt_agent::capacity::slice::resource_slice;
 use shunt_agent_api::{Client, Reply, Request, socket_path};
 
 use super::exit::{UNREACHABLE, USAGE};
+use super::printing::{code_of, print_text};
 use super::query;
 use super::query::Query;
 
@@ -54,11 +55,7 @@ impl Capacity {
             Err(error) => return query::complain(&error),
         };
         match resource_slice(&self.node.clone().unwrap_or_else(node_name), &capacity) {
-            Ok(slice) => {
-                // A reader that has heard enough is no failure.
-                let _closed = writeln!(io::stdout(), "{slice:#}");
-                ExitCode::SUCCESS
-            }
+            Ok(slice) => code_of(print_text(&format!("{slice:#}\n"))),
             Err(error) => {
                 let _closed = writeln!(io::stderr(), "{error}");
                 USAGE.into()

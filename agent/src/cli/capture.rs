@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 use shunt_agent_api::WatchRequest;
 
 use super::exit::{UNREACHABLE, USAGE};
-use super::query::{Query, code_of, complain};
+use super::printing::code_of;
+use super::query::{Query, complain};
 use super::watch::{Output, PacketFile, Selection, Stream, losses};
 
 /// The most bytes of a packet (`MAX_SNAP` of the programs).

@@ -1,11 +1,11 @@
 //! `shunt-agent check`.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use shunt_agent_api::{AuditReport, Reply, Request};
 
 use super::exit::{INCONSISTENT, UNREACHABLE};
+use super::printing::{code_with, print_json, print_text};
 use super::query::Query;
 
 impl Query {
@@ -13,27 +13,18 @@ impl Query {
     pub(super) fn check(self) -> ExitCode {
         match self.reply_to(Request::Audit) {
             Ok(Reply::Audited(report)) => {
-                // The exit code says it to a reader that has heard enough.
-                let _closed = self.print_audit(&report);
-                if report.consistent { ExitCode::SUCCESS } else { INCONSISTENT.into() }
+                let printed = if self.json { print_json(&report) } else { print_text(&audit_text(&report)) };
+                code_with(printed, if report.consistent { ExitCode::SUCCESS } else { INCONSISTENT.into() })
             }
             Ok(_) => UNREACHABLE.into(),
             Err(code) => code,
         }
     }
+}
 
-    fn print_audit(&self, report: &AuditReport) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if self.json {
-            serde_json::to_writer_pretty(&mut out, report)?;
-            return writeln!(out);
-        }
-        for finding in &report.findings {
-            writeln!(out, "{finding}")?;
-        }
-        for warning in &report.warnings {
-            writeln!(out, "warning: {warning}")?;
-        }
-        if report.consistent { writeln!(out, "everything is consistent") } else { Ok(()) }
-    }
+fn audit_text(report: &AuditReport) -> String {
+    let findings = report.findings.iter().map(|finding| format!("{finding}\n"));
+    let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}\n"));
+    let verdict = report.consistent.then(|| "everything is consistent\n".to_owned());
+    findings.chain(warnings).chain(verdict).collect()
 }

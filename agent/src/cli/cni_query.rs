@@ -10,7 +10,7 @@ use shunt_agent::config::ApiOptions;
 use shunt_cni::client::{Client, ClientError};
 
 use super::exit::UNREACHABLE;
-use super::query::{code_of, print_json};
+use super::printing::{code_of, print_json, print_text};
 
 /// Options of every verb that asks the CNI service.
 #[derive(Args, Debug)]
@@ -33,7 +33,7 @@ impl CniQuery {
         let socket = self.socket.clone().unwrap_or_else(|| ApiOptions::default().socket);
         match Client::connect(&socket).and_then(|mut client| ask(&mut client)) {
             Ok(list) if self.json => code_of(print_json(&list)),
-            Ok(list) => code_of(io::stdout().lock().write_all(text(&list).as_bytes())),
+            Ok(list) => code_of(print_text(&text(&list))),
             Err(error) => {
                 let cure = cure(&error);
                 // Nothing is left to be said if standard error is closed.

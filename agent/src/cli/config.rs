@@ -1,6 +1,5 @@
 //! `shunt-agent config`: is a file good, and what is in force in the agent that runs?
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +8,8 @@ use shunt_agent::config_check::{self, ConfigCheck};
 use shunt_agent_api::Request;
 
 use super::exit::{INCONSISTENT, USAGE};
-use super::query::{Query, print_json};
+use super::printing::{code_with, print_json, print_text};
+use super::query::Query;
 
 /// The two questions.
 #[derive(Args, Debug)]
@@ -48,17 +48,13 @@ impl Config {
 impl Check {
     fn run(self) -> ExitCode {
         let checked = config_check::check(&self.file);
-        // The exit code says it to a reader that has heard enough.
-        let _closed = if self.json {
-            print_json(&checked)
-        } else {
-            io::stdout().lock().write_all(text(&checked).as_bytes())
-        };
-        match checked {
+        let printed = if self.json { print_json(&checked) } else { print_text(&text(&checked)) };
+        let verdict: ExitCode = match checked {
             ConfigCheck { usable: false, .. } => USAGE.into(),
             ConfigCheck { faults, .. } if !faults.is_empty() => INCONSISTENT.into(),
             ConfigCheck { .. } => ExitCode::SUCCESS,
-        }
+        };
+        code_with(printed, verdict)
     }
 }
 

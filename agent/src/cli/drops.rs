@@ -7,7 +7,8 @@ use clap::Args;
 use shunt_agent_api::{Request, WatchRequest};
 
 use super::exit::USAGE;
-use super::query::{Query, code_of, complain};
+use super::printing::{code_of, print_json_line, print_text};
+use super::query::{Query, complain};
 use super::watch::{Losses, Selection, Stream, line, losses};
 
 /// Bytes of each packet: all headers.
@@ -61,14 +62,12 @@ impl Drops {
             match stream.next() {
                 Ok(None) => break Ok(()),
                 Ok(Some((packets, _))) => {
-                    let mut out = io::stdout().lock();
-                    let lines = packets.iter().map(|(packet, bytes)| match query.json {
-                        true => serde_json::to_string(packet).map_err(io::Error::from),
-                        false => Ok(line(packet, bytes)),
+                    let told = packets.iter().try_for_each(|(packet, bytes)| match query.json {
+                        true => print_json_line(packet),
+                        false => print_text(&(line(packet, bytes) + "\n")),
                     });
-                    let mut lines = lines.map(|line| writeln!(out, "{}", line?));
-                    if let Err(error) = lines.by_ref().collect::<io::Result<()>>() {
-                        break Err(error);
+                    if told.is_err() {
+                        break told;
                     }
                 }
                 Err(error) => return complain(&error),

@@ -11,8 +11,8 @@ use shunt_dataplane::nat::connection::Phase;
 
 use super::answer_text::pod_text;
 use super::exit::UNREACHABLE;
+use super::printing::{code_of, print_json};
 use super::query::Query;
-use super::query::{code_of, print_json};
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
 
 /// Options of `flows`; each leaves fewer of them.

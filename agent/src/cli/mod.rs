@@ -23,6 +23,7 @@ mod mount_bpffs;
 mod networks;
 mod node_test;
 mod on_host;
+mod printing;
 mod query;
 mod run;
 mod status;

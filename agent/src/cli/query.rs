@@ -1,6 +1,6 @@
 //! Verbs that ask a running agent and print its answer.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use shunt_agent_api::{Client, ClientError, Reply, Request, socket_path};
 use super::answer_text::{capacity_text, drops_text, explanation_text, fdb_text, mappings_text, ports_text};
 use super::config_text::config_text;
 use super::exit::UNREACHABLE;
+use super::printing::{code_of, print_json, print_text};
 use super::status_text::status_text;
 
 /// Options of every verb that asks a running agent.
@@ -55,22 +56,7 @@ impl Query {
     }
 
     fn show<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
-        if self.json { print_json(answer) } else { io::stdout().lock().write_all(text(answer).as_bytes()) }
-    }
-}
-
-pub(super) fn print_json<T: Serialize>(answer: &T) -> io::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, answer)?;
-    writeln!(out)?;
-    out.flush()
-}
-
-/// The exit code of what was printed. A reader that has heard enough (`| head`) is no failure.
-pub(super) fn code_of(printed: io::Result<()>) -> ExitCode {
-    match printed {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => UNREACHABLE.into(),
-        _ => ExitCode::SUCCESS,
+        if self.json { print_json(answer) } else { print_text(&text(answer)) }
     }
 }
 

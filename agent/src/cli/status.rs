@@ -1,12 +1,12 @@
 //! `shunt-agent status`: all of it, or one of the questions that a supervisor asks.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Args;
 use shunt_agent_api::{AgentStatus, Reply, Request};
 
 use super::exit::UNREACHABLE;
+use super::printing::{code_with, print_text};
 use super::query::Query;
 
 /// Options of `status`.
@@ -42,8 +42,6 @@ impl Query {
         let wrong = wrong(status);
         let is_so = wrong.is_empty();
         let lines = if is_so { format!("{what}\n") } else { wrong.join("\n") + "\n" };
-        // The exit code says it to a reader that has heard enough.
-        let _closed = io::stdout().write_all(lines.as_bytes());
-        if is_so { ExitCode::SUCCESS } else { UNREACHABLE.into() }
+        code_with(print_text(&lines), if is_so { ExitCode::SUCCESS } else { UNREACHABLE.into() })
     }
 }

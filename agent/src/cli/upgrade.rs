@@ -9,6 +9,7 @@ use shunt_agent::config::{Config, Options};
 use shunt_agent::datapath::upgrade::preview::{self as upgrade, UpgradeReport};
 
 use super::exit::{INCONSISTENT, USAGE};
+use super::printing::{code_with, print_json, print_text};
 
 /// To upgrade is to stop the old agent and to start this one. Whether that will do can be asked before.
 #[derive(Args, Debug)]
@@ -45,11 +46,9 @@ impl Upgrade {
         };
         let flags = Options { state_dir: self.state_dir, bpffs: self.bpffs, ..Options::default() };
         let report = upgrade::check(&Config::from(flags.or(file)));
-        let text = if self.json { serde_json::to_string_pretty(&report).ok() } else { None };
-        // The exit code says it to a reader that has heard enough.
-        let _closed = writeln!(io::stdout(), "{}", text.unwrap_or_else(|| for_people(&report)));
+        let printed = if self.json { print_json(&report) } else { print_text(&(for_people(&report) + "\n")) };
         let may_be = report.possible && (report.lasting.is_empty() || !self.undoable);
-        if may_be { ExitCode::SUCCESS } else { INCONSISTENT.into() }
+        code_with(printed, if may_be { ExitCode::SUCCESS } else { INCONSISTENT.into() })
     }
 }
 

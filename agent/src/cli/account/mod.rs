@@ -4,7 +4,7 @@ mod balance;
 mod text;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use shunt_agent_api::{AccountReport, Reply, Request};
 use self::balance::{Account, Key};
 use self::text::accounts_text;
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::query::{Query, code_of, print_json};
+use super::printing::{code_with, print_json, print_text};
+use super::query::Query;
 
 /// How often a port is read whose packets do not add up: one that the kernel has counted may not have reached its program yet.
 const READINGS: usize = 4;
@@ -39,11 +40,8 @@ impl AccountVerb {
         match self.accounts() {
             Ok(accounts) => {
                 let is_balanced = accounts.iter().all(Account::is_balanced);
-                match self.print(&accounts) {
-                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
-                    _ if is_balanced => ExitCode::SUCCESS,
-                    _ => INCONSISTENT.into(),
-                }
+                let verdict = if is_balanced { ExitCode::SUCCESS } else { INCONSISTENT.into() };
+                code_with(self.print(&accounts), verdict)
             }
             Err(code) => code,
         }
@@ -89,6 +87,6 @@ impl AccountVerb {
         if self.query.json {
             return print_json(accounts);
         }
-        io::stdout().lock().write_all(accounts_text(accounts).as_bytes())
+        print_text(&accounts_text(accounts))
     }
 }

@@ -36,7 +36,8 @@ use self::perf::Measured;
 use self::report::Report;
 use self::undeleted::Undeleted;
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::query::{Query, code_of, print_json};
+use super::printing::{code_with, print_json, print_text};
+use super::query::Query;
 
 /// Where namespaces are held that the agent's CNI service takes, unless its file says otherwise.
 const NETNS_DIR: &str = "/run/netns";
@@ -92,20 +93,11 @@ impl NodeTest {
     }
 
     fn show(&self, report: &Report) -> ExitCode {
-        let printed = if self.query.json {
-            print_json(report)
-        } else {
-            io::stdout().lock().write_all(report.text().as_bytes())
-        };
-        match printed {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => code_of(Err(error)),
-            _ => {
-                if report.tried_nothing() {
-                    complain(&"nothing was tried: every case is skipped, and DETAIL says why");
-                }
-                report.code().into()
-            }
+        let printed = if self.query.json { print_json(report) } else { print_text(&report.text()) };
+        if printed.is_ok() && report.tried_nothing() {
+            complain(&"nothing was tried: every case is skipped, and DETAIL says why");
         }
+        code_with(printed, report.code().into())
     }
 
     fn report(&self, undeleted: &Undeleted) -> Result<Report, TestError> {

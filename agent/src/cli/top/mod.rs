@@ -23,7 +23,8 @@ use shunt_agent_api::socket_path;
 use self::screen::Screen;
 use self::selection::{Key, Selection};
 use super::exit::{UNREACHABLE, USAGE};
-use super::query::{Query, code_of, print_json};
+use super::printing::{code_of, print_json, print_text};
+use super::query::Query;
 
 /// The shortest time between two samples.
 const SHORTEST: Duration = Duration::from_millis(200);
@@ -70,7 +71,7 @@ impl Top {
             return match once::read(&socket, self.interval) {
                 Ok(readout) => {
                     let chosen = once::choose(&readout, &selection);
-                    let text = || io::stdout().lock().write_all(once::text(&chosen).as_bytes());
+                    let text = || print_text(&once::text(&chosen));
                     code_of(if self.query.json { print_json(&chosen) } else { text() })
                 }
                 Err(error) => complain(&escape::escape(&error.to_string()), UNREACHABLE),
