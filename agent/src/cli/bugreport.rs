@@ -13,7 +13,7 @@ use shunt_agent::config::{DEFAULT_FILE, Options};
 use shunt_agent_api::{SOCKET_ENV, socket_path};
 
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::printing::print_json;
+use super::printing::{code_with, print_json, print_text, write_json};
 
 /// The output that is no file.
 const STDOUT: &str = "-";
@@ -27,7 +27,7 @@ pub(crate) struct Bugreport {
     /// Hash the names of pods, namespaces, containers and nodes, by a key that no other report has.
     #[arg(long)]
     hash_names: bool,
-    /// Say in JSON where the archive is and what is missing in it.
+    /// Say in JSON where the archive is and what is missing in it; on standard error, where the archive is standard output.
     #[arg(long)]
     json: bool,
     /// The agent's configuration [default: /etc/shunt/agent.toml].
@@ -63,13 +63,13 @@ impl Bugreport {
             Err(error) => return complain(&error),
         };
         if self.is_piped()
-            && let Err(error) = io::stdout().lock().write_all(packed.bytes())
+            && let Err(error) = pipe(packed.bytes())
         {
             return complain(&error);
         }
-        self.say(&packed, at.as_deref());
         let is_whole = packed.parts.iter().all(|part| !part.failed);
-        if is_whole { ExitCode::SUCCESS } else { INCONSISTENT.into() }
+        let verdict = if is_whole { ExitCode::SUCCESS } else { INCONSISTENT.into() };
+        code_with(self.say(&packed, at.as_deref()), verdict)
     }
 
     fn is_piped(&self) -> bool {
@@ -99,20 +99,25 @@ impl Bugreport {
         }
     }
 
-    fn say(&self, packed: &Packed, at: Option<&Path>) {
+    /// Says where the archive is, and what is missing in it: beside it, where it is standard output.
+    fn say(&self, packed: &Packed, at: Option<&Path>) -> io::Result<()> {
         let missing: Vec<&PartReport> = packed.parts.iter().filter(|part| part.missing.is_some()).collect();
-        // The exit code says it to a reader that has heard enough.
-        let _closed = match at {
-            Some(path) if self.json => {
-                let bytes = packed.bytes().len();
-                print_json(
-                    &json!({ "path": path, "bytes": bytes, "parts": packed.parts, "missing": missing }),
-                )
-            }
-            Some(path) => io::stdout().write_all(text(path, packed.bytes().len(), &missing).as_bytes()),
+        let (bytes, path) = (packed.bytes().len(), at.map(|path| path.display().to_string()));
+        let json = json!({ "path": path, "bytes": bytes, "parts": packed.parts, "missing": missing });
+        match at {
+            Some(_) if self.json => print_json(&json),
+            Some(path) => print_text(&text(path, bytes, &missing)),
+            None if self.json => write_json(io::stderr().lock(), &json),
             None => io::stderr().write_all(lines(&missing).as_bytes()),
-        };
+        }
     }
+}
+
+/// Writes the archive to standard output.
+fn pipe(archive: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(archive)?;
+    out.flush()
 }
 
 fn text(path: &Path, bytes: usize, missing: &[&PartReport]) -> String {

@@ -1,8 +1,12 @@
-//! Answers that cannot be printed: a disk that is full is said, a reader that has heard enough is not.
+//! What verbs print that need no agent. Of an answer that cannot be printed a full disk is said, and a reader that has heard enough is not.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
 
 /// What a verb that needs no agent says of a good file, where standard output is this.
 fn checked(out: impl Into<Stdio>, arguments: &[&str]) -> (Option<i32>, String) {
@@ -26,5 +30,37 @@ fn an_answer_that_finds_a_full_disk_is_1_with_the_reason_and_a_closed_pipe_is_no
         drop(reader);
         assert_eq!(checked(writer, arguments), (Some(0), String::new()), "{arguments:?}");
         assert_eq!(checked(File::create("/dev/null").unwrap(), arguments), (Some(0), String::new()));
+    }
+}
+
+#[test]
+fn a_report_on_standard_output_is_an_archive_and_what_is_said_of_it_is_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::write(root.join("agent.toml"), "admission = 'warn'\n").unwrap();
+    fs::write(root.join("agent.log"), "serving\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
+    command.args(["bugreport", "--output", "-", "--json"]);
+    for (flag, name) in [
+        ("--config", "agent.toml"),
+        ("--log", "agent.log"),
+        ("--socket", "agent.sock"),
+        ("--state-dir", "state"),
+        ("--bpffs", "bpffs"),
+        ("--bin-dir", "bin"),
+    ] {
+        command.arg(flag).arg(root.join(name));
+    }
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said: Value = serde_json::from_slice(&stderr)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&stderr)));
+    assert_eq!(status.code(), Some(3), "no agent answers: {said}");
+    assert_eq!((&said["path"], &said["bytes"]), (&Value::Null, &json!(stdout.len())));
+    assert!(said["missing"].as_array().unwrap().iter().any(|part| part["file"] == "status.json"), "{said}");
+    let mut archive = tar::Archive::new(GzDecoder::new(&stdout[..]));
+    let entries = archive.entries().unwrap();
+    let names: Vec<_> = entries.map(|entry| entry.unwrap().path().unwrap().into_owned()).collect();
+    for name in ["manifest.json", "agent.toml", "agent.log"] {
+        assert!(names.contains(&Path::new("shunt-bugreport").join(name)), "{name}: {names:?}");
     }
 }
