@@ -1,19 +1,23 @@
 //! `shunt-agent capture`: the packets themselves, with what became of them.
 
 use std::io::{self, BufWriter, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use shunt_agent_api::WatchRequest;
 
 use super::exit::{UNREACHABLE, USAGE};
-use super::printing::code_of;
+use super::printing::{code_with, print_json_line, write_json_line};
 use super::query::{Query, complain};
-use super::watch::{Output, PacketFile, Selection, Stream, losses};
+use super::watch::{Losses, Output, PacketFile, Selection, Stream, losses};
 
 /// The most bytes of a packet (`MAX_SNAP` of the programs).
 const MOST: u32 = shunt_dataplane::abi::watch::MAX_SNAP;
+
+/// The file that is standard output.
+const STDOUT: &str = "-";
 
 /// Packets a second, of each reason and CPU.
 const RATE: u32 = 10_000;
@@ -103,19 +107,35 @@ impl Capture {
                 }
             }
         };
-        let _closed = writeln!(io::stderr(), "{packets} packets captured; {}", losses(stream.losses));
-        let code = self.end(written);
+        let code = code_with(self.summarize(packets, stream.losses), self.end(written));
         refusal.map_or(code, |error| complain(&error))
     }
 
-    /// The exit code, once a file's error is said.
-    fn end(&self, written: io::Result<()>) -> ExitCode {
-        if let Err(error) = &written
-            && error.kind() != io::ErrorKind::BrokenPipe
-        {
-            self.complain(error);
+    /// Says what the file has, and what it has not: as JSON beside the file, else on standard error.
+    fn summarize(&self, packets: usize, missing: Losses) -> io::Result<()> {
+        if !self.query.json {
+            // Nothing is left to be said if standard error is closed.
+            let _closed = writeln!(io::stderr(), "{packets} packets captured; {}", losses(missing));
+            return Ok(());
         }
-        code_of(written)
+        let Losses { left_out, lost } = missing;
+        let file = self.write.display().to_string();
+        let summary = json!({ "file": file, "packets": packets, "left_out": left_out, "lost": lost });
+        match self.write == Path::new(STDOUT) {
+            true => write_json_line(io::stderr().lock(), &summary),
+            false => print_json_line(&summary),
+        }
+    }
+
+    /// The exit code, once a file's error is said. A reader that has heard enough is none.
+    fn end(&self, written: io::Result<()>) -> ExitCode {
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                self.complain(&error);
+                UNREACHABLE.into()
+            }
+            _ => ExitCode::SUCCESS,
+        }
     }
 
     fn complain(&self, error: &io::Error) {

@@ -22,7 +22,12 @@ pub(super) fn write_json<T: Serialize>(out: impl Write, answer: &T) -> io::Resul
 
 /// Prints one of many answers: JSON in one line.
 pub(super) fn print_json_line<T: Serialize>(answer: &T) -> io::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    write_json_line(io::stdout().lock(), answer)
+}
+
+/// The same for another place than standard output.
+pub(super) fn write_json_line<T: Serialize>(out: impl Write, answer: &T) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
     serde_json::to_writer(&mut out, answer)?;
     writeln!(out)?;
     out.flush()

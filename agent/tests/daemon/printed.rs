@@ -21,7 +21,8 @@ fn checked(out: impl Into<Stdio>, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn an_answer_that_finds_a_full_disk_is_1_with_the_reason_and_a_closed_pipe_is_no_failure() {
-    for arguments in [&[][..], &["--json"][..]] {
+    let json: &[&str] = &["--json"];
+    for arguments in [&json[..0], json] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let (code, said) = checked(full, arguments);
         assert_eq!(code, Some(1), "{arguments:?}: {said}");
@@ -63,4 +64,20 @@ fn a_report_on_standard_output_is_an_archive_and_what_is_said_of_it_is_beside_it
     for name in ["manifest.json", "agent.toml", "agent.log"] {
         assert!(names.contains(&Path::new("shunt-bugreport").join(name)), "{name}: {names:?}");
     }
+}
+
+#[test]
+fn a_capture_that_no_agent_answers_makes_no_file_and_leaves_an_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [new, earlier] = ["new", "earlier"].map(|name| folder.path().join(name));
+    fs::write(&earlier, "earlier packets").unwrap();
+    let never: &[&str] = &["--reason", "to_host"];
+    for (file, arguments, wanted) in [(&new, &never[..0], 1), (&earlier, &never[..0], 1), (&new, never, 2)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
+        command.args(["capture", "--socket"]).arg(folder.path().join("agent.sock")).arg("--write").arg(file);
+        let done = command.args(arguments).output().unwrap();
+        assert_eq!(done.status.code(), Some(wanted), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    assert!(!new.exists());
+    assert_eq!(fs::read(&earlier).unwrap(), b"earlier packets");
 }

@@ -223,10 +223,12 @@ fn what_is_left_to_the_kernel_is_captured_where_that_is_asked_for() {
     let name = file.to_str().unwrap();
     let address = stage.sandboxes[0].addresses()[0].to_string();
     let arguments = ["capture", "-w", name, "--fate", "passed", "--address", &address, "--snaplen", "64"];
-    let watcher = Watcher::begin(&stage, &[&arguments[..], &["--for", "60s", "--count", "3"]].concat());
+    let ended = ["--for", "60s", "--count", "3", "--json"];
+    let watcher = Watcher::begin(&stage, &[&arguments[..], &ended].concat());
     wait(&stage, &plain, true);
     crate::restrictions::assert_talk_to_gateway(&stage, &stage.sandboxes[0]);
-    watcher.end();
+    let (summary, _) = watcher.end();
+    assert_eq!((&summary[0]["file"], &summary[0]["packets"]), (&json!(name), &json!(3)));
     let captured = packets(&file);
     assert_eq!(captured.len(), 3);
     for (_, comment, bytes, _) in &captured {
