@@ -7,6 +7,7 @@ use shunt_agent_api::{
     CapacityReport, DropReport, Explanation, FdbEntry, FdbKind, MappingReport, PortReport,
 };
 
+use super::escape::line;
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
 
 /// A pod as `namespace/name`.
@@ -52,7 +53,7 @@ pub(super) fn ports_text(ports: &[PortReport]) -> String {
     }
     let reasons = ports.iter().filter(|port| !port.kernels_way.is_empty()).map(|port| {
         let PortReport { network, container, ifname, kernels_way, .. } = port;
-        format!("{network}/{container}/{ifname} takes the kernel's way: {}\n", kernels_way.join("; "))
+        line(&format!("{network}/{container}/{ifname} takes the kernel's way: {}", kernels_way.join("; ")))
     });
     or_nothing(ports, "no attachments", &table) + &reasons.collect::<String>()
 }
@@ -104,7 +105,7 @@ pub(super) fn capacity_text(capacity: &CapacityReport) -> String {
             allocations.row([key, uplink.name.clone(), rate(one.egress), rate(one.ingress)]);
         }
         if let Some(unknown) = &uplink.unknown {
-            notes.push_str(&format!("{}: {unknown}\n", uplink.name));
+            notes.push_str(&line(&format!("{}: {unknown}", uplink.name)));
         }
     }
     let allocated = capacity.uplinks.iter().any(|uplink| !uplink.allocations.is_empty());
@@ -171,5 +172,64 @@ pub(super) fn explanation_text(explanation: &Explanation) -> String {
     }
     let Explanation { verdict, reason, to, .. } = explanation;
     let why = if reason.is_empty() { to.join(", ") } else { reason.clone() };
-    format!("{table}\n{verdict}: {why}\n")
+    format!("{table}\n{}", line(&format!("{verdict}: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use shunt_agent_api::{Limits, Traffic, VlanReport};
+
+    use super::*;
+
+    /// What would clear the screen, and make a line of its own.
+    const HOSTILE: &str = "web\u{1b}[2J\n\u{9b}1mforged";
+
+    fn hostile() -> String {
+        HOSTILE.to_owned()
+    }
+
+    #[test]
+    fn names_of_pods_interfaces_and_containers_are_shown_in_their_row_and_not_obeyed() {
+        let port = PortReport {
+            network: hostile(),
+            container: hostile(),
+            ifname: hostile(),
+            host_ifname: hostile(),
+            host_ifindex: 7,
+            mac: String::new(),
+            ips: Vec::new(),
+            vlan: VlanReport::default(),
+            restrictions: Vec::new(),
+            limits: Limits::default(),
+            kernels_way: vec![hostile()],
+            namespace: hostile(),
+            pod: hostile(),
+            pod_uid: String::new(),
+            from: Traffic::default(),
+            to: Traffic::default(),
+        };
+        let drop = DropReport {
+            stage: "find".to_owned(),
+            reason: "hairpin".to_owned(),
+            port: hostile(),
+            packets: 1,
+            bytes: 60,
+        };
+        let explanation = Explanation {
+            verdict: "pass".to_owned(),
+            reason: hostile(),
+            to: Vec::new(),
+            stages: Vec::new(),
+            packet: String::new(),
+        };
+        for (text, lines) in
+            [(ports_text(&[port]), 3), (drops_text(&[drop]), 2), (explanation_text(&explanation), 3)]
+        {
+            assert_eq!(text.lines().count(), lines, "{text:?}");
+            assert!(
+                text.contains("\\u{1b}[2J\\n") && text.chars().all(|c| c == '\n' || !c.is_control()),
+                "{text:?}"
+            );
+        }
+    }
 }

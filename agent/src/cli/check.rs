@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use shunt_agent_api::{AuditReport, Reply, Request};
 
+use super::escape::line;
 use super::exit::{INCONSISTENT, UNREACHABLE};
 use super::printing::{code_with, print_json, print_text};
 use super::query::Query;
@@ -23,8 +24,8 @@ impl Query {
 }
 
 fn audit_text(report: &AuditReport) -> String {
-    let findings = report.findings.iter().map(|finding| format!("{finding}\n"));
-    let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}\n"));
+    let findings = report.findings.iter().map(|finding| line(finding));
+    let warnings = report.warnings.iter().map(|warning| line(&format!("warning: {warning}")));
     let verdict = report.consistent.then(|| "everything is consistent\n".to_owned());
     findings.chain(warnings).chain(verdict).collect()
 }

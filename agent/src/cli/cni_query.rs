@@ -9,6 +9,7 @@ use serde::Serialize;
 use shunt_agent::config::ApiOptions;
 use shunt_cni::client::{Client, ClientError};
 
+use super::escape::escape;
 use super::exit::UNREACHABLE;
 use super::printing::{code_of, print_json, print_text};
 
@@ -35,10 +36,9 @@ impl CniQuery {
             Ok(list) if self.json => code_of(print_json(&list)),
             Ok(list) => code_of(print_text(&text(&list))),
             Err(error) => {
-                let cure = cure(&error);
+                let (cure, said) = (cure(&error), escape(&error.to_string()));
                 // Nothing is left to be said if standard error is closed.
-                let _closed =
-                    writeln!(io::stderr(), "the CNI service at {}: {error}{cure}", socket.display());
+                let _closed = writeln!(io::stderr(), "the CNI service at {}: {said}{cure}", socket.display());
                 UNREACHABLE.into()
             }
         }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use shunt_agent_api::{ConfigKey, ConfigOrigin, ConfigReport};
 
+use super::escape::line;
 use super::table::{Align::Left, Table};
 
 /// A mask is read by its bits.
@@ -20,7 +21,7 @@ pub(super) fn config_text(report: &ConfigReport) -> String {
         table.row([key.clone(), value_text(key, value), from]);
     }
     let file = report.file.as_ref().map_or("no file".to_owned(), |file| format!("file: {file}"));
-    format!("{file}\n\n{table}")
+    format!("{}\n{table}", line(&file))
 }
 
 fn value_text(key: &str, value: &Value) -> String {

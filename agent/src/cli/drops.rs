@@ -64,7 +64,7 @@ impl Drops {
                 Ok(Some((packets, _))) => {
                     let told = packets.iter().try_for_each(|(packet, bytes)| match query.json {
                         true => print_json_line(packet),
-                        false => print_text(&(line(packet, bytes) + "\n")),
+                        false => print_text(&line(packet, bytes)),
                     });
                     if told.is_err() {
                         break told;

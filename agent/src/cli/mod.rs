@@ -12,6 +12,7 @@ mod cni_query;
 mod config;
 mod config_text;
 mod drops;
+mod escape;
 mod events;
 pub mod exit;
 mod explain;

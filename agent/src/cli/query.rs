@@ -10,6 +10,7 @@ use shunt_agent_api::{Client, ClientError, Reply, Request, socket_path};
 
 use super::answer_text::{capacity_text, drops_text, explanation_text, fdb_text, mappings_text, ports_text};
 use super::config_text::config_text;
+use super::escape::line;
 use super::exit::UNREACHABLE;
 use super::printing::{code_of, print_json, print_text};
 use super::status_text::status_text;
@@ -62,6 +63,6 @@ impl Query {
 
 pub(super) fn complain(error: &ClientError) -> ExitCode {
     // Nothing is left to be said if standard error is closed.
-    let _closed = writeln!(io::stderr(), "{error}");
+    let _closed = io::stderr().write_all(line(&error.to_string()).as_bytes());
     UNREACHABLE.into()
 }

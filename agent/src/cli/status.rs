@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent_api::{AgentStatus, Reply, Request};
 
+use super::escape::line;
 use super::exit::UNREACHABLE;
 use super::printing::{code_with, print_text};
 use super::query::Query;
@@ -41,7 +42,7 @@ impl Query {
         };
         let wrong = wrong(status);
         let is_so = wrong.is_empty();
-        let lines = if is_so { format!("{what}\n") } else { wrong.join("\n") + "\n" };
+        let lines = if is_so { line(what) } else { wrong.iter().map(|why| line(why)).collect() };
         code_with(print_text(&lines), if is_so { ExitCode::SUCCESS } else { UNREACHABLE.into() })
     }
 }

@@ -2,6 +2,7 @@
 
 use shunt_agent_api::{AgentStatus, BridgeUplinkReport, FilterReport, GracePeriodReport, VlanGatewayReport};
 
+use super::escape::line;
 use super::table::{Align::Left, Align::Right, Table, bytes, grouped};
 
 pub(super) fn status_text(status: &AgentStatus) -> String {
@@ -11,20 +12,20 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
         status.version, status.abi, status.attachments, status.repairs
     );
     for reason in &status.reasons {
-        text.push_str(&format!("  reason: {reason}\n"));
+        text.push_str(&line(&format!("  reason: {reason}")));
     }
     for warning in &status.warnings {
-        text.push_str(&format!("  warning: {warning}\n"));
+        text.push_str(&line(&format!("  warning: {warning}")));
     }
     if let Some(GracePeriodReport { mode, expedited, reason }) = &status.grace_periods {
         let length = if *expedited { "expedited around each attach and detach" } else { "normal" };
-        text.push_str(&format!("  grace periods: {length} ({mode}: {reason})\n"));
+        text.push_str(&line(&format!("  grace periods: {length} ({mode}: {reason})")));
     }
     if let Some(filters) = status.filters.as_deref() {
         text.push_str(&filters_text(filters));
     }
     if !status.uplinks.is_empty() {
-        text.push_str(&format!("  uplinks: {}\n", status.uplinks.join(", ")));
+        text.push_str(&line(&format!("  uplinks: {}", status.uplinks.join(", "))));
     }
     if !status.bridge_uplinks.is_empty() {
         text.push_str(&format!("\n{}", bridge_uplinks_table(&status.bridge_uplinks)));
@@ -35,7 +36,10 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
     for moved in &status.relocations {
         let (has, addresses) =
             (if moved.complete { "has" } else { "is getting" }, moved.addresses.join(", "));
-        text.push_str(&format!("  {} {has} the addresses of {}: {addresses}\n", moved.bridge, moved.uplink));
+        text.push_str(&line(&format!(
+            "  {} {has} the addresses of {}: {addresses}",
+            moved.bridge, moved.uplink
+        )));
     }
     if !status.programs.is_empty() {
         let mut table = Table::new([("PROGRAM", Left), ("INTERFACE", Left), ("MODE", Left), ("ID", Right)]);
@@ -54,14 +58,18 @@ fn filters_text(FilterReport { mode, heeded, by, opens, opens_by, .. }: &FilterR
     let mut text = String::new();
     if *heeded {
         let why = why(by);
-        text.push_str(&format!("  others' rules are asked for flows between containers ({mode}{why})\n"));
+        text.push_str(&line(&format!(
+            "  others' rules are asked for flows between containers ({mode}{why})"
+        )));
     } else {
         let why = if mode == "bypass" { "" } else { ": nobody has rules that may refuse or change any" };
-        text.push_str(&format!("  others' rules are not asked for flows between containers ({mode}{why})\n"));
+        text.push_str(&line(&format!(
+            "  others' rules are not asked for flows between containers ({mode}{why})"
+        )));
     }
     if *opens {
         let why = why(opens_by);
-        text.push_str(&format!("  the kernel opens host ports, by others' rules ({mode}{why})\n"));
+        text.push_str(&line(&format!("  the kernel opens host ports, by others' rules ({mode}{why})")));
     }
     text
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::escape::escape;
+
 /// How a column's cells are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
@@ -25,8 +27,9 @@ impl<const N: usize> Table<N> {
         Self { heads, rows: Vec::new(), begun: None }
     }
 
+    /// Adds a row, whatever others have put into its cells: none ends the row, or speaks to the terminal.
     pub(super) fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells);
+        self.rows.push(cells.map(|cell| escape(&cell)));
     }
 
     /// Takes out the rows. Those that come later are of the same table: without heads, in columns at least as wide.
@@ -109,6 +112,13 @@ mod tests {
             table.to_string(),
             "NAME           PACKETS\na-long-name  1 234 567\nb                    7\n"
         );
+    }
+
+    #[test]
+    fn a_cell_neither_ends_its_row_nor_speaks_to_the_terminal() {
+        let mut table = Table::new([("NAME", Align::Left), ("PACKETS", Align::Right)]);
+        table.row(["web\u{1b}[2J\nforged".into(), grouped(7)]);
+        assert_eq!(table.to_string(), "NAME                  PACKETS\nweb\\u{1b}[2J\\nforged        7\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Accounts as text.
 
 use super::balance::Account;
+use crate::cli::escape::line;
 use crate::cli::table::{Align::Left, Align::Right, Table, grouped};
 
 /// A line for each direction of each port, and below what was dropped and what is missing.
@@ -48,5 +49,5 @@ fn remarks_on(account: &Account) -> String {
     if unaccounted.drops != 0 {
         remarks.push(format!("{} dropped packets are without a reason", unaccounted.drops));
     }
-    remarks.iter().map(|remark| format!("{network}/{container}/{ifname}: {remark}\n")).collect()
+    remarks.iter().map(|remark| line(&format!("{network}/{container}/{ifname}: {remark}"))).collect()
 }

@@ -7,15 +7,17 @@ use shunt_agent_api::PacketReport;
 
 use super::addresses::{ends, ports, sliced};
 use super::stream::Losses;
+use crate::cli::escape;
 
-/// Time, reason and stage, port, program, length, and what the packet is.
+/// Time, reason and stage, port, program, length, and what the packet is, with a newline.
 pub(in crate::cli) fn line(packet: &PacketReport, bytes: &[u8]) -> String {
     let time = humantime::format_rfc3339_micros(UNIX_EPOCH + Duration::from_nanos(packet.time));
     let PacketReport { stage, length, .. } = packet;
     let why = if packet.reason.is_empty() { &packet.verdict } else { &packet.reason };
     let stage = if stage.is_empty() { String::new() } else { format!(" ({stage})") };
     let program = &packet.program;
-    format!("{time} {why}{stage} {} {program} {length} bytes: {}", place(packet), summary(packet, bytes))
+    let (place, summary) = (place(packet), summary(packet, bytes));
+    escape::line(&format!("{time} {why}{stage} {place} {program} {length} bytes: {summary}"))
 }
 
 /// The interface, and whose it is.
@@ -88,11 +90,20 @@ mod tests {
         assert_eq!(
             said,
             "1970-01-01T00:00:00.000000Z source_spoofed (mac filter) veth1 [team/web] from_container \
-             82 bytes: UDP 10.0.0.1 port 4000 > 10.0.0.2 port 53"
+             82 bytes: UDP 10.0.0.1 port 4000 > 10.0.0.2 port 53\n"
         );
         for most in 0..frame().len() {
             line(&packet, &frame()[..most]);
         }
-        assert!(line(&packet, &frame()[..34]).ends_with("UDP 10.0.0.1 > 10.0.0.2"));
+        assert!(line(&packet, &frame()[..34]).ends_with("UDP 10.0.0.1 > 10.0.0.2\n"));
+    }
+
+    #[test]
+    fn a_pods_name_neither_ends_the_line_nor_speaks_to_the_terminal() {
+        let [ifname, namespace, pod] =
+            ["ve\u{1b}th", "te\u{9b}am", "web\u{1b}[2J\nforged"].map(str::to_owned);
+        let said = line(&PacketReport { ifname, namespace, pod, ..PacketReport::default() }, &frame());
+        assert!(said.contains("ve\\u{1b}th [te\\u{9b}am/web\\u{1b}[2J\\nforged]"), "{said:?}");
+        assert!(said.lines().count() == 1 && said.trim_end().chars().all(|c| !c.is_control()), "{said:?}");
     }
 }

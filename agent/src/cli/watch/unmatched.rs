@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use crate::cli::escape::line;
+
 /// The words that no interface is known by, as the agent has said last.
 #[derive(Debug, Default)]
 pub(super) struct Unmatched(Vec<String>);
@@ -19,9 +21,10 @@ impl Unmatched {
 /// A line for each word that finds nothing any more or yet, and for each that finds something now.
 fn changes(before: &[String], now: &[String]) -> String {
     let gone = now.iter().filter(|word| !before.contains(word));
-    let gone = gone.map(|word| format!("no port is {word} now: its packets are told once there is one\n"));
+    let gone =
+        gone.map(|word| line(&format!("no port is {word} now: its packets are told once there is one")));
     let come = before.iter().filter(|word| !now.contains(word));
-    gone.chain(come.map(|word| format!("there is a port {word} now\n"))).collect()
+    gone.chain(come.map(|word| line(&format!("there is a port {word} now")))).collect()
 }
 
 #[cfg(test)]

@@ -290,7 +290,7 @@ impl Tables for LiveTables<'_> {
         let policer = self.maps.policers.get(&slot, 0).ok()?;
         let ahead = policer.due.saturating_sub(self.times.monotonic) / 1000;
         let allowed = policer.tolerance / 1000;
-        self.note(Asked::Policer, format!("{ahead} µs of {allowed} µs are not paid for yet"));
+        self.note(Asked::Policer, format!("{ahead} of {allowed} microseconds are not paid for yet"));
         Some(policer)
     }
 

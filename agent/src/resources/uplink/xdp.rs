@@ -58,6 +58,6 @@ impl Node {
             self.kernel.leave_tags(index)?;
         }
         let takes = self.kernel.takes_tags_off(index)?;
-        Ok(takes.then(|| "its hardware takes VLAN tags off (`ethtool -K` … `rxvlan off`)".to_owned()))
+        Ok(takes.then(|| "its hardware takes VLAN tags off (`ethtool -K NAME rxvlan off`)".to_owned()))
     }
 }
