@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::{Value, json};
 use shunt_agent::adoption::{AdoptError, Adopted, adopt, give_back};
 use shunt_agent_api::{Client, socket_path};
 
+use super::escape::line;
 use super::exit::{INCONSISTENT, UNREACHABLE};
+use super::printing::{code_with, print_json, print_text};
 use super::query::complain;
 
 /// Run it in the node's network namespace. Containers keep their interfaces, addresses and connections.
@@ -26,6 +29,9 @@ pub(crate) struct Adopt {
     /// The agent's socket [default: $SHUNT_AGENT_SOCKET, else /run/shunt/agent.sock].
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Say in JSON what was done.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Adopt {
@@ -50,13 +56,51 @@ impl Adopt {
     }
 
     fn say(&self, adopted: &Adopted) -> ExitCode {
-        let what = if self.back { "given back" } else { "on the fast path" };
-        let done = adopted.done.iter().map(|key| format!("{key}: {what}"));
-        let left = adopted.left.iter().map(|(key, why)| format!("{key}: left as it is: {why}"));
-        let lines: Vec<_> = done.chain(left).collect();
-        let text = if lines.is_empty() { "no container".to_owned() } else { lines.join("\n") };
-        // The exit code says it to a reader that has heard enough.
-        let _closed = writeln!(io::stdout(), "{text}");
-        if adopted.left.is_empty() { ExitCode::SUCCESS } else { INCONSISTENT.into() }
+        let printed = match self.json {
+            true => print_json(&report(adopted, self.back)),
+            false => print_text(&text(adopted, self.back)),
+        };
+        code_with(printed, if adopted.left.is_empty() { ExitCode::SUCCESS } else { INCONSISTENT.into() })
+    }
+}
+
+/// The contract of `--json`.
+fn report(Adopted { done, left }: &Adopted, back: bool) -> Value {
+    let left: Vec<_> = left.iter().map(|(key, reason)| json!({ "key": key, "reason": reason })).collect();
+    json!({ "back": back, "done": done, "left": left })
+}
+
+fn text(adopted: &Adopted, back: bool) -> String {
+    let what = if back { "given back" } else { "on the fast path" };
+    let done = adopted.done.iter().map(|key| line(&format!("{key}: {what}")));
+    let left = adopted.left.iter().map(|(key, why)| line(&format!("{key}: left as it is: {why}")));
+    let lines: String = done.chain(left).collect();
+    if lines.is_empty() { line("no container") } else { lines }
+}
+
+#[cfg(test)]
+mod tests {
+    use shunt_agent_api::AttachmentKey;
+
+    use super::*;
+
+    #[test]
+    fn json_says_of_each_container_what_became_of_it_and_why() {
+        let key = |container: &str| AttachmentKey {
+            network: "pods".to_owned(),
+            container: container.to_owned(),
+            ifname: "eth0".to_owned(),
+        };
+        let adopted =
+            Adopted { done: vec![key("one")], left: vec![(key("two"), "it is isolated".to_owned())] };
+        let wanted = json!({
+            "back": false,
+            "done": [{ "network": "pods", "container": "one", "ifname": "eth0" }],
+            "left": [{ "key": { "network": "pods", "container": "two", "ifname": "eth0" }, "reason": "it is isolated" }],
+        });
+        assert_eq!(report(&adopted, false), wanted);
+        let said = "pods/one/eth0: on the fast path\npods/two/eth0: left as it is: it is isolated\n";
+        assert_eq!(text(&adopted, false), said);
+        assert_eq!(text(&Adopted::default(), true), "no container\n");
     }
 }

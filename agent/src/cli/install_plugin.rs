@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use shunt_agent::install::Installation;
 
 use super::exit::UNREACHABLE;
+use super::printing::{code_of, print_json, print_text};
 
 /// Needs no agent and no privileges but to write the directory. May be repeated, also while the plugin is called.
 #[derive(Args, Debug)]
@@ -27,17 +29,19 @@ pub(crate) struct InstallPlugin {
     /// Also link the plugin into a directory where netavark looks for plugins (podman's `netavark_plugin_dirs`).
     #[arg(long, value_name = "DIR")]
     netavark_dir: Option<PathBuf>,
+    /// Say in JSON what was done.
+    #[arg(long)]
+    json: bool,
 }
 
 impl InstallPlugin {
     pub(crate) fn run(self) -> ExitCode {
+        let in_json = self.json;
         match self.install() {
-            Ok(done) => {
-                // The exit code says it to a reader that has heard enough.
-                let _closed = writeln!(io::stdout(), "{}", done.join("\n"));
-                ExitCode::SUCCESS
-            }
+            Ok(done) if in_json => code_of(print_json(&json!({ "done": done }))),
+            Ok(done) => code_of(print_text(&(done.join("\n") + "\n"))),
             Err(error) => {
+                // Nothing is left to be said if standard error is closed.
                 let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
                 UNREACHABLE.into()
             }

@@ -136,3 +136,37 @@ impl Cli {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory as _};
+
+    use super::*;
+
+    /// The commands that say nothing in JSON, and why.
+    const WITHOUT: [(&str, &str); 3] = [
+        ("run", "it goes on until it is ended, and its log says what it does: --log-format json"),
+        ("uninstall", "not built yet: what it has done is told in lines for people"),
+        ("idle", "it says nothing"),
+    ];
+
+    /// Every command that does something, with its words.
+    fn commands(command: &Command, words: &str) -> Vec<(String, bool)> {
+        let is_there = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+        let below = command.get_subcommands().flat_map(|verb| {
+            let words = format!("{words} {}", verb.get_name());
+            commands(verb, words.trim_start())
+        });
+        let below: Vec<_> = below.collect();
+        if below.is_empty() { vec![(words.to_owned(), is_there)] } else { below }
+    }
+
+    #[test]
+    fn every_command_answers_in_json_but_those_that_have_a_reason() {
+        let commands = commands(&Cli::command(), "");
+        assert!(commands.contains(&("config check".to_owned(), true)), "{commands:?}");
+        let without: Vec<_> =
+            commands.iter().filter(|(_, is_there)| !is_there).map(|(words, _)| words).collect();
+        assert_eq!(without, WITHOUT.map(|(words, _)| words), "without --json");
+    }
+}

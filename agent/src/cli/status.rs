@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use shunt_agent_api::{AgentStatus, Reply, Request};
 
 use super::escape::line;
 use super::exit::UNREACHABLE;
-use super::printing::{code_with, print_text};
+use super::printing::{code_with, print_json, print_text};
 use super::query::Query;
 
 /// Options of `status`.
@@ -43,6 +44,11 @@ impl Query {
         let wrong = wrong(status);
         let is_so = wrong.is_empty();
         let lines = if is_so { line(what) } else { wrong.iter().map(|why| line(why)).collect() };
-        code_with(print_text(&lines), if is_so { ExitCode::SUCCESS } else { UNREACHABLE.into() })
+        let printed = if self.json {
+            print_json(&json!({ what: is_so, "obstacles": wrong }))
+        } else {
+            print_text(&lines)
+        };
+        code_with(printed, if is_so { ExitCode::SUCCESS } else { UNREACHABLE.into() })
     }
 }

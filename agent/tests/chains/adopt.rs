@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shunt_lab::{Binaries, Network, Protocol, Sandbox, patience};
 
 use crate::drop_in::text;
@@ -75,8 +75,10 @@ fn running_containers_of_a_reference_bridge_come_onto_the_fast_path_and_go_back(
     stage.assert_talk(&one, &two);
     stage.assert_fast(&one, &two);
 
-    let back = adopt(&stage, &cache, &["--back"]);
-    assert!(back.status.success() && text(&back).contains("pods/one/eth0: given back"), "{}", text(&back));
+    let back = adopt(&stage, &cache, &["--back", "--json"]);
+    assert!(back.status.success(), "{}", text(&back));
+    let said: Value = serde_json::from_slice(&back.stdout).unwrap();
+    assert_eq!((&said["back"], said["done"].as_array().map(Vec::len)), (&json!(true), Some(2)), "{said}");
     assert_eq!(stage.node.agent().status().unwrap().attachments, 0);
     stage.assert_talk(&one, &two);
     stage.remove(&network, &one);

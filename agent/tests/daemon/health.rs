@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use crate::kernel;
 use crate::rig::{BRIDGE, Rig, eventually};
 use crate::start::verb;
@@ -12,6 +14,10 @@ fn check(rig: &Rig) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
     let output = command.args(["check", "--socket"]).arg(rig.socket()).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+fn json_of(said: &str) -> Value {
+    serde_json::from_str(said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 
 #[test]
@@ -72,9 +78,13 @@ fn an_agent_that_could_write_nothing_down_is_not_healthy() {
     assert_eq!(verb(&rig, &["status", "--live"]), (0, "live\n".to_owned()));
     let (code, said) = verb(&rig, &["status", "--ready"]);
     assert!(code == 1 && said.contains("cannot write"), "{code} {said}");
+    let (code, said) = verb(&rig, &["status", "--ready", "--json"]);
+    assert_eq!((code, json_of(&said)), (1, json!({ "ready": false, "obstacles": status.obstacles })));
     fs::remove_file(filler).unwrap();
     assert!(rig.status().healthy);
     assert_eq!(verb(&rig, &["status", "--ready"]), (0, "ready\n".to_owned()));
+    let (code, said) = verb(&rig, &["status", "--live", "--json"]);
+    assert_eq!((code, json_of(&said)), (0, json!({ "live": true, "obstacles": [] })));
     rig.kill();
     for question in ["--live", "--ready"] {
         let (code, said) = verb(&rig, &["status", question]);

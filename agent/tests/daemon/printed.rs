@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
+use shunt_lab::Lab;
 
 /// What a verb that needs no agent says of a good file, where standard output is this.
 fn checked(out: impl Into<Stdio>, arguments: &[&str]) -> (Option<i32>, String) {
@@ -80,4 +81,24 @@ fn a_capture_that_no_agent_answers_makes_no_file_and_leaves_an_earlier_one() {
     }
     assert!(!new.exists());
     assert_eq!(fs::read(&earlier).unwrap(), b"earlier packets");
+}
+
+#[test]
+fn what_prepares_a_node_says_in_json_what_it_has_done() {
+    let lab = Lab::new().unwrap();
+    let say = |arguments: &[&str], flag: &str, path: &Path| -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shunt-agent"));
+        let Output { status, stdout, stderr } =
+            command.args(arguments).arg("--json").arg(flag).arg(path).output().unwrap();
+        assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+        serde_json::from_slice(&stdout).unwrap()
+    };
+    let (plugin, bin_dir) = (lab.root().join("plugin"), lab.root().join("cni-bin"));
+    fs::write(&plugin, "a program").unwrap();
+    let install = ["install-plugin", "--without-loopback", "--from", plugin.to_str().unwrap()];
+    let installed = say(&install, "--bin-dir", &bin_dir);
+    assert_eq!(installed["done"][0], json!(bin_dir.join("shunt")), "{installed}");
+    let pins = lab.bpf_directory("agent");
+    let path = pins.parent().unwrap();
+    assert_eq!(say(&["mount-bpffs"], "--bpffs", &pins), json!({ "path": path, "mounted": false }));
 }
