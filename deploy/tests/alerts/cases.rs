@@ -33,9 +33,16 @@ macro_rules! drops {
 const FREE: &str = r#"shunt_uplink_free_bytes_per_second{uplink="eth1",direction="egress"}"#;
 const CAPACITY: &str = r#"shunt_uplink_capacity_bytes_per_second{uplink="eth1",direction="egress"}"#;
 const UNLEARNED: &str = r#"shunt_bridge_uplink_unlearned_stations_total{uplink="eth1",bridge="cni0"}"#;
+const WANTED: &str =
+    r#"kube_daemonset_status_desired_number_scheduled{namespace="kube-system",daemonset="shunt"}"#;
+const AVAILABLE: &str =
+    r#"kube_daemonset_status_number_available{namespace="kube-system",daemonset="shunt"}"#;
+const OTHERS: &str = r#"kube_daemonset_status_number_available{namespace="kube-system",daemonset="proxy"}"#;
+const OTHERS_WANTED: &str =
+    r#"kube_daemonset_status_desired_number_scheduled{namespace="kube-system",daemonset="proxy"}"#;
 const BUILD: &str = r#"shunt_build_info{version="1.2.3",abi="2"}"#;
 
-pub(crate) const CASES: [Case; 13] = [
+pub(crate) const CASES: [Case; 14] = [
     case(
         "ShuntAgentDown",
         &[("up", "1x5 0x60"), (BUILD, "1x5 stale")],
@@ -43,6 +50,16 @@ pub(crate) const CASES: [Case; 13] = [
             // It answers; it is away for the time of a restart; and a target of nobody's that is down is not the agent.
             &[("up", "1x60"), (BUILD, "1x60")],
             &[("up", "1x40 0x3 1x20"), (BUILD, "1x60")],
+        ],
+    ),
+    case(
+        "ShuntAgentMissing",
+        &[(WANTED, "3x60"), (AVAILABLE, "3x10 2x50")],
+        &[
+            // All are there; one is away for the time of an upgrade; and another DaemonSet's is.
+            &[(WANTED, "3x60"), (AVAILABLE, "3x60")],
+            &[(WANTED, "3x60"), (AVAILABLE, "3x40 2x10 3x10")],
+            &[(OTHERS_WANTED, "3x60"), (OTHERS, "2x60")],
         ],
     ),
     case("ShuntAgentNotReady", &[("shunt_agent_ready", "0x60")], &[&[("shunt_agent_ready", "1x60")]]),
