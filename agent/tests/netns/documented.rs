@@ -9,18 +9,24 @@ use crate::masquerade::{NODE, OUTSIDE, World};
 
 const README: &str = include_str!("../../../README.md");
 
-/// The plugin of the README's list; its leases are the world's, and so is its agent.
+/// The README's list; its leases are the world's, and so is its agent.
 fn documented(world: &World) -> Network {
     let begin = README.find("{ \"cniVersion\"").unwrap();
     let list: Value =
         serde_json::Deserializer::from_str(&README[begin..]).into_iter().next().unwrap().unwrap();
-    let mut plugin = list["plugins"][0].clone();
-    plugin["ipam"]["dataDir"] = json!(world.node.leases());
-    plugin["agentSocket"] = json!(world.node.agent().socket());
-    plugin["runtimeConfig"] = json!({ "mac": "02:00:00:00:88:09", "ips": ["10.88.0.9/16"],
+    let mut ipam = list["plugins"][0]["ipam"].clone();
+    ipam["dataDir"] = json!(world.node.leases());
+    let asked = json!({ "mac": "02:00:00:00:88:09", "ips": ["10.88.0.9/16"],
         "bandwidth": { "ingressRate": 800_000_000, "ingressBurst": 8_000_000 },
         "portMappings": [{ "hostPort": 8080, "containerPort": 7000, "protocol": "tcp" }] });
-    Network::new(list["name"].as_str().unwrap(), world.node.plugins(), plugin)
+    for capability in asked.as_object().unwrap().keys() {
+        assert_eq!(
+            list["plugins"][0]["capabilities"][capability], true,
+            "a runtime hands over no {capability}"
+        );
+    }
+    let network = Network::of_list(&list, world.node.plugins()).with("ipam", ipam);
+    network.with("agentSocket", json!(world.node.agent().socket())).with("runtimeConfig", asked)
 }
 
 #[test]
@@ -32,6 +38,7 @@ fn the_readmes_network_has_a_way_out_and_host_ports() {
     let [sandbox] = &*world.sandboxes else { panic!("one container") };
     let own: IpAddr = [10, 88, 0, 9].into();
     assert_eq!(sandbox.addresses(), [own]);
+    assert_eq!(sandbox.attachment().result["cniVersion"], "1.1.0");
     // The host outside knows no way to the container: it is masqueraded.
     let [outside, node]: [IpAddr; 2] = [OUTSIDE[0], NODE[0]].map(|address| address.parse().unwrap());
     let echo = Echo::listen(&world.outside, outside, 7000).unwrap();
