@@ -103,6 +103,17 @@ fn checked() -> (Stage, Vec<Wire>) {
     (stage, wires)
 }
 
+/// Has the agent know whose pod a container is.
+fn name_pod(stage: &mut Stage, container: &str, namespace: &str, name: &str) {
+    stage.node.agent_mut().kill().unwrap();
+    let attachments = stage.node.agent().state().join("attachments");
+    let path = attachments.join(format!("pods@{container}@eth0.json"));
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    record["port"]["pod"] = json!({ "namespace": namespace, "name": name, "uid": "1b4e28ba-2fa1" });
+    fs::write(&path, record.to_string()).unwrap();
+    stage.node.restart_agent().unwrap();
+}
+
 /// Packets of a file: interface, comment, bytes and losses.
 fn packets(path: &Path) -> Vec<(String, String, Vec<u8>, u64)> {
     let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
@@ -178,12 +189,13 @@ fn drops_are_told_with_port_program_and_reason_and_are_counted_as_ever() {
 
 #[test]
 fn a_capture_has_every_byte_of_what_the_fast_path_delivers_and_what_became_of_it() {
-    let (stage, wires) = checked();
+    let (mut stage, wires) = checked();
+    name_pod(&mut stage, "two", "team", "shop");
     let plain = ids(&stage);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("packets.pcapng");
     let name = file.to_str().unwrap();
-    let watcher = Watcher::begin(&stage, &["capture", "-w", name, "--port", "two", "--for", "60s"]);
+    let watcher = Watcher::begin(&stage, &["capture", "-w", name, "--pod", "team/shop", "--for", "60s"]);
     wait(&stage, &plain, true);
     let [from, to] = [wires[0].mac(), wires[1].mac()];
     let sent: Vec<_> = (0..20)
