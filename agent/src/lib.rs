@@ -32,6 +32,7 @@ pub mod logging;
 mod mac;
 pub mod metrics;
 pub mod nft;
+mod owned;
 pub mod panics;
 pub mod privileges;
 pub mod rcu;

@@ -20,7 +20,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 const NAME: &[u8] = b"shunt-agent";
 
 /// What the directory's note of its namespace begins with; the namespace's inode number follows.
-const NOTE: &str = "netns-";
+pub(super) const NOTE: &str = "netns-";
 
 /// How long an agent that ends may take to let go.
 const PARTING: Duration = Duration::from_secs(1);

@@ -42,6 +42,7 @@ use self::pins::Pins;
 use self::program_sets::ProgramSets;
 use self::upgrade::versions::{self, Older};
 use crate::config::Config;
+use crate::owned;
 use crate::rcu::GracePeriods;
 
 /// Maps and programs, bound to the network namespace of the thread that opened them.
@@ -136,14 +137,9 @@ impl Datapath {
         }
     }
 
-    /// Removes every pin of this version, and with them the programs that no interface has any more.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn remove_pins(&self) -> Result<(), DatapathError> {
-        let path = self.pins.root();
-        std::fs::remove_dir_all(path)
-            .map_err(|source| DatapathError::Pins { path: path.to_path_buf(), source })
+    /// Removes every pin of this version, and with them the programs that no interface has any more. Says what could not be removed.
+    pub fn remove_pins(&self) -> Vec<String> {
+        owned::sweep(self.pins.root(), pins::OF_VERSION).failed
     }
 
     /// The id of a hook's program; 0 if it is not loaded.

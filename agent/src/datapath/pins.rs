@@ -11,6 +11,28 @@ use shunt_dataplane::abi::ABI_VERSION;
 
 use super::attach::cgroup::SocketProgram;
 use super::attach::hook::{Program, ProgramSet};
+use super::exclusive::NOTE;
+use crate::owned::Own;
+
+/// The directories of one version that are there as long as it is.
+const FOLDERS: [&str; 9] =
+    ["maps", "programs", "restricted", "members", "interfaces", "uplinks", "links", "nics", "sockets"];
+
+/// The directory that is there while somebody watches.
+const WATCH: &str = "watch";
+
+/// What agents pin: of each in its own directory, by names that an older version may have had.
+const PINNED: &[Own] = &[Own::file(|_| true)];
+
+/// What agents make below the directory of one version.
+pub(crate) const OF_VERSION: &[Own] =
+    &[Own::directory(|name| name == WATCH || FOLDERS.contains(&name), PINNED)];
+
+/// What agents of every version make in their directory on bpffs.
+pub(crate) const OWN: &[Own] = &[
+    Own::directory(|name| is_number_behind("v", name), OF_VERSION),
+    Own::directory(|name| is_number_behind(NOTE, name), &[]),
+];
 
 /// Paths below the directory of one ABI version.
 #[derive(Clone, Debug)]
@@ -53,9 +75,7 @@ impl Pins {
     /// The file system's.
     pub fn recreate(&self) -> io::Result<()> {
         make(&self.root)?;
-        ["maps", "programs", "restricted", "members", "interfaces", "uplinks", "links", "nics", "sockets"]
-            .into_iter()
-            .try_for_each(|name| make(&self.root.join(name)))
+        FOLDERS.into_iter().try_for_each(|name| make(&self.root.join(name)))
     }
 
     /// The directory of this ABI version.
@@ -114,7 +134,7 @@ impl Pins {
 
     /// Where a map of the watched programs is pinned, from the first watcher to the last.
     pub fn watch(&self, name: &str) -> PathBuf {
-        self.root.join("watch").join(name)
+        self.root.join(WATCH).join(name)
     }
 
     /// Makes the directory of those maps, without what an agent has left there that was killed.
@@ -123,7 +143,7 @@ impl Pins {
     /// The file system's.
     pub fn create_watch(&self) -> io::Result<()> {
         self.remove_watch()?;
-        make(&self.root.join("watch"))
+        make(&self.root.join(WATCH))
     }
 
     /// Removes it; the maps go with the programs that use them.
@@ -131,7 +151,7 @@ impl Pins {
     /// # Errors
     /// The file system's.
     pub fn remove_watch(&self) -> io::Result<()> {
-        match fs::remove_dir_all(self.root.join("watch")) {
+        match fs::remove_dir_all(self.root.join(WATCH)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -159,6 +179,11 @@ fn make(directory: &Path) -> io::Result<()> {
     }
 }
 
+fn is_number_behind(prefix: &str, name: &str) -> bool {
+    let number = name.strip_prefix(prefix);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn read_name(name: &str) -> Option<(Program, u32)> {
     let (program, ifindex) = name.rsplit_once('-')?;
     Some((Program::from_name(program)?, ifindex.parse().ok()?))
@@ -167,6 +192,23 @@ fn read_name(name: &str) -> Option<(Program, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owned;
+
+    #[test]
+    fn what_agents_make_on_bpffs_is_theirs_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        Pins::create(dir.path()).unwrap().create_watch().unwrap();
+        for path in ["v1/links", "netns-4026531840", "vmlinux/maps", "v2x", "cilium"] {
+            fs::create_dir_all(dir.path().join(path)).unwrap();
+        }
+        for path in ["v1/links/from_container-7", "note"] {
+            fs::write(dir.path().join(path), "").unwrap();
+        }
+        let mut stays = owned::sweep(dir.path(), OWN).foreign;
+        stays.sort();
+        assert_eq!(stays, ["cilium", "note", "v2x", "vmlinux"].map(|name| dir.path().join(name)));
+        assert!(!owned::is_in(dir.path(), OWN), "all of theirs is gone");
+    }
 
     #[test]
     fn a_links_pin_names_its_program_and_interface() {

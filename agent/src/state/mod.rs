@@ -15,4 +15,5 @@ mod store;
 pub use record::{FORMAT, Record, RecordError};
 pub use recorded::{Recorded, recorded};
 pub use relocation::{Phase, Relocation};
+pub(crate) use store::UNFINISHED;
 pub use store::{Loaded, Store, StoreError, Unreadable};

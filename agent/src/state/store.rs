@@ -16,7 +16,7 @@ use super::record::{FORMAT, Record, RecordError};
 use crate::failpoints::{self, Failpoint};
 
 /// The suffix of a temporary file.
-pub(super) const UNFINISHED: &str = ".unfinished";
+pub(crate) const UNFINISHED: &str = ".unfinished";
 
 /// Where the kernel tells which boot this is.
 pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";

@@ -14,6 +14,7 @@ mod living;
 mod names;
 mod notes;
 mod obstacle;
+mod own_files;
 mod reference;
 mod scratch;
 mod stop;
@@ -86,7 +87,7 @@ pub struct Uninstalled {
     pub handed_over: usize,
     /// The process that was stopped.
     pub stopped: Option<i32>,
-    /// The files that were removed or put back.
+    /// The files that were removed or put back, and what stays as it is another's.
     pub files: Vec<String>,
     /// What was lost, by order.
     pub lost: Vec<Obstacle>,
@@ -131,8 +132,8 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     let mut done = Uninstalled { lost, ..Uninstalled::default() };
     let mut left = hand_over::sweep(&Notes::beside(&config.socket), &ReferencePlugins::find(&places.bin_dir));
     // A node where no agent ever ran gets no programs now.
-    let was_used = config.state_dir.exists() || config.bpffs.exists();
-    let state = was_used.then(|| take_over(config, places, force, &mut done)).transpose()?;
+    let state =
+        directories::are_used(config).then(|| take_over(config, places, force, &mut done)).transpose()?;
     let ports = recorded(&config.state_dir)?.ports;
     let mut agent = state.map(|state| Agent::succeed(config, state)).transpose()?;
     done.files = names::remove_link(&places.netavark_dir, &places.bin_dir, &mut left);
@@ -149,7 +150,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     }
     left.extend(unshare_all().err().map(|error| format!("the queues of uplinks: {error}")));
     left.extend(bridges::forget());
-    left.extend(directories::remove(config, &ports, is_cluster_network, left.is_empty()));
+    done.files.extend(directories::remove(config, &ports, is_cluster_network, &mut left));
     // Until now it has kept any other agent out.
     drop(agent);
     if left.is_empty() { Ok(done) } else { Err(UninstallError::Left(left)) }

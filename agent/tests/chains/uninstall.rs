@@ -1,5 +1,8 @@
 //! `shunt-agent uninstall` under living containers: their traffic goes on, and nothing of shunt's is left.
 
+use std::fs;
+
+use nix::mount::{MsFlags, mount};
 use serde_json::json;
 use shunt_lab::{Protocol, Sandbox};
 
@@ -7,7 +10,10 @@ use crate::drop_in::{DropIn, assert_masqueraded, container_rules, host_port, por
 use crate::portmap::HOST_PORT;
 use crate::stage::{PORT, Stage, listen};
 
-/// What `uninstall` answers where something is in the way.
+/// What `uninstall` answers where something is left.
+const LEFT: i32 = 1;
+
+/// What it answers where something is in the way.
 const IN_THE_WAY: i32 = 3;
 
 /// By each other, by the host port from everywhere, and by who is outside.
@@ -68,7 +74,7 @@ fn pairs(stage: &Stage) -> usize {
 /// How many attachments are noted to have rules of other plugins.
 fn notes(stage: &Stage) -> usize {
     let directory = stage.node.agent().socket().with_added_extension("handed-over");
-    std::fs::read_dir(directory).map_or(0, Iterator::count)
+    fs::read_dir(directory).map_or(0, Iterator::count)
 }
 
 #[test]
@@ -182,4 +188,36 @@ fn a_container_that_ended_while_no_agent_ran_is_in_nobodys_way() {
     let output = drop_in.uninstall(&stage, &[]);
     assert!(output.status.success(), "{}", text(&output));
     drop_in.assert_gone_but(&stage, &["portmap"]);
+}
+
+#[test]
+fn what_is_others_in_the_agents_directories_stays_and_is_named() {
+    let Some(stage) = Stage::set() else { return };
+    let drop_in = DropIn::before(&stage).install();
+    let one = stage.start(&drop_in.network(&stage), "one");
+    let (state, bpffs) = (stage.node.agent().state(), stage.node.agent().bpffs());
+    let [mounted, pins] = [state.join("networks"), bpffs.join("cilium")];
+    for directory in [&mounted, &pins] {
+        fs::create_dir(directory).unwrap();
+    }
+    mount(Some("tmpfs"), &mounted, Some("tmpfs"), MsFlags::empty(), None::<&str>).unwrap();
+    // By its name shunt's, but not on shunt's file system.
+    let files = [state.join("dump.sql"), mounted.join("pods.conflist")];
+    for file in &files {
+        fs::write(file, "another's").unwrap();
+    }
+    let stay = || files.iter().chain([&mounted, &pins]).all(|path| path.exists());
+
+    let output = drop_in.uninstall(&stage, &[]);
+    assert_eq!(output.status.code(), Some(LEFT), "{}", text(&output));
+    for path in [&files[0], &mounted, &pins] {
+        assert!(text(&output).contains(path.to_str().unwrap()), "{} in {}", path.display(), text(&output));
+    }
+    assert!(stay() && !state.join("attachments").exists() && !state.join("lock").exists());
+    assert_eq!(fs::read_dir(bpffs).unwrap().count(), 1, "no pin of shunt's is left");
+    // Nothing of shunt's is in them any more: they are nobody's fault.
+    let drop_in = drop_in.install_beside();
+    let output = drop_in.uninstall(&stage, &[]);
+    assert!(output.status.success() && stay(), "{}", text(&output));
+    drop(one);
 }
