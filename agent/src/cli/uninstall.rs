@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent::config::{ClusterOptions, Config, Options};
 use shunt_agent::logging::{self, LogFormat};
-use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall};
+use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall, warnings};
 
 use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
 use super::on_host;
@@ -94,7 +94,11 @@ impl Uninstall {
         };
         if self.check {
             return match obstacles(&config, &places) {
-                Ok(found) if found.is_empty() => say("nothing is in the way"),
+                Ok(found) if found.is_empty() => {
+                    let mut said = vec!["nothing is in the way".to_owned()];
+                    said.extend(warned(&warnings(&config, &places)));
+                    say(&said.join("\n"))
+                }
                 Ok(found) => {
                     let _found = say(&lines(&found).join("\n"));
                     INCONSISTENT.into()
@@ -119,10 +123,15 @@ fn report(done: &Uninstalled) -> String {
     ));
     report.extend(done.files.iter().cloned());
     report.extend(lines(&done.lost).into_iter().map(|line| format!("lost: {line}")));
+    report.extend(warned(&done.warnings));
     report.push(
         "nothing of shunt is left on this node but the agent's configuration and its service unit".to_owned(),
     );
     report.join("\n")
+}
+
+fn warned(warnings: &[String]) -> impl Iterator<Item = String> {
+    warnings.iter().map(|warning| format!("warning: {warning}"))
 }
 
 fn lines(obstacles: &[Obstacle]) -> Vec<String> {

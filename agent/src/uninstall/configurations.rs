@@ -13,15 +13,32 @@ const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
 /// What the names of shunt's own plugins begin with.
 const OURS: &str = "shunt";
 
+/// A network that names a plugin of shunt's.
+struct Naming {
+    file: String,
+    plugin: String,
+}
+
 /// An obstacle for each such name. What is no configuration is no obstacle, nor is `own`, which the agent has written.
 pub(super) fn obstacles(directory: &Path, own: Option<&Path>) -> Vec<Obstacle> {
-    let mut obstacles = Vec::new();
+    let found = naming(directory, own).into_iter();
+    found.map(|Naming { file, plugin }| Obstacle::Configured { file, plugin }).collect()
+}
+
+/// The same, where the plugins are gone already: what to do about each name.
+pub(super) fn warnings(directory: &Path, own: Option<&Path>) -> Vec<String> {
+    let found = naming(directory, own).into_iter();
+    let warning = |Naming { file, plugin }| {
+        format!("{file}: names the plugin {plugin}, which is gone; name another one or remove the file")
+    };
+    found.map(warning).collect()
+}
+
+fn naming(directory: &Path, own: Option<&Path>) -> Vec<Naming> {
+    let mut found = Vec::new();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
-        if own == Some(&*path) {
-            continue;
-        }
-        if !is_read(&path) {
+        if own == Some(&*path) || !is_read(&path) {
             continue;
         }
         let read = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
@@ -30,10 +47,9 @@ pub(super) fn obstacles(directory: &Path, own: Option<&Path>) -> Vec<Obstacle> {
         let listed = config["plugins"].as_array().into_iter().flatten().chain([&config]);
         let names = listed.flat_map(|plugin| [&plugin["type"], &plugin["ipam"]["type"], &plugin["driver"]]);
         let names = names.filter_map(Value::as_str).filter(|name| is_ours(name));
-        obstacles
-            .extend(names.map(|name| Obstacle::Configured { file: file.clone(), plugin: name.to_owned() }));
+        found.extend(names.map(|name| Naming { file: file.clone(), plugin: name.to_owned() }));
     }
-    obstacles
+    found
 }
 
 /// Whether runtimes read another configuration than `own`.
@@ -80,6 +96,9 @@ mod tests {
         assert!(found[0].contains("10-a.conflist") && found[0].contains("shunt-ipam"));
         assert!(found[1].contains("20-b.conf"));
         assert!(found[2].contains("pods.json"));
+        let mut warnings = warnings(dir.path(), None);
+        warnings.sort();
+        assert!(warnings[1].contains("20-b.conf: names the plugin shunt, which is gone"), "{warnings:?}");
         let own = dir.path().join("20-b.conf");
         let others = obstacles(dir.path(), Some(&own));
         assert!(others.iter().all(|obstacle| !obstacle.to_string().contains("20-b.conf")), "{others:?}");

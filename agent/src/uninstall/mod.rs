@@ -91,6 +91,8 @@ pub struct Uninstalled {
     pub files: Vec<String>,
     /// What was lost, by order.
     pub lost: Vec<Obstacle>,
+    /// What is left to others, and what to do about it.
+    pub warnings: Vec<String>,
 }
 
 /// The network configuration that the agent has written, and that goes with it.
@@ -105,8 +107,12 @@ fn written_by_agent(config: &Config) -> Option<&Path> {
 /// The state directory cannot be read.
 pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, UninstallError> {
     let plugins = ReferencePlugins::find(&places.bin_dir);
-    let mut obstacles = configurations::obstacles(&places.conf_dir, written_by_agent(config));
-    obstacles.extend(configurations::obstacles(&places.podman_networks, None));
+    let mut obstacles = Vec::new();
+    if names::is_installed(&places.bin_dir) {
+        for (directory, own) in configured(config, places) {
+            obstacles.extend(configurations::obstacles(directory, own));
+        }
+    }
     let recorded = recorded(&config.state_dir)?;
     let ports = living(recorded.ports)?;
     if let Some(conflist) = written_by_agent(config) {
@@ -120,6 +126,20 @@ pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, Unin
     Ok(obstacles)
 }
 
+/// What is in nobody's way, and is left: network configurations that name the plugin where it is gone already, as after `--force`.
+pub fn warnings(config: &Config, places: &Places) -> Vec<String> {
+    if names::is_installed(&places.bin_dir) {
+        return Vec::new();
+    }
+    let directories = configured(config, places).into_iter();
+    directories.flat_map(|(directory, own)| configurations::warnings(directory, own)).collect()
+}
+
+/// The directories of network configurations, and the file in each that goes with the agent.
+fn configured<'a>(config: &'a Config, places: &'a Places) -> [(&'a Path, Option<&'a Path>); 2] {
+    [(&places.conf_dir, written_by_agent(config)), (&places.podman_networks, None)]
+}
+
 /// Uninstalls shunt from the network namespace of the calling thread.
 ///
 /// # Errors
@@ -129,7 +149,7 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
     if !lost.is_empty() && !force {
         return Err(UninstallError::Obstacles(lost));
     }
-    let mut done = Uninstalled { lost, ..Uninstalled::default() };
+    let mut done = Uninstalled { lost, warnings: warnings(config, places), ..Uninstalled::default() };
     let mut left = hand_over::sweep(&Notes::beside(&config.socket), &ReferencePlugins::find(&places.bin_dir));
     // A node where no agent ever ran gets no programs now.
     let state =

@@ -62,6 +62,11 @@ impl PluginNames {
     }
 }
 
+/// Whether a directory has the plugin.
+pub(super) fn is_installed(directory: &Path) -> bool {
+    directory.join(PLUGIN).exists()
+}
+
 /// Removes netavark's link to the plugin, if there is one.
 pub(super) fn remove_link(netavark_dir: &Path, bin_dir: &Path, left: &mut Vec<String>) -> Vec<String> {
     let (link, mut done) = (netavark_dir.join(PLUGIN), Vec::new());

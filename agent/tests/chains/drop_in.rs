@@ -39,7 +39,7 @@ impl DropIn {
     pub(crate) fn install(self) -> Self {
         let binaries = Binaries::find().unwrap();
         fs::copy(binaries.plugin(), self.bin_dir.join("shunt")).unwrap();
-        fs::copy(binaries.agent(), self.sbin_dir.join("shunt-agent")).unwrap();
+        self.install_agent();
         for name in REPLACED {
             let path = self.bin_dir.join(name);
             fs::rename(&path, path.with_extension("orig")).unwrap();
@@ -56,14 +56,19 @@ impl DropIn {
         command.args(["install-plugin", "--drop-in", "--bin-dir"]).arg(&self.bin_dir);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
-        fs::copy(binaries.agent(), self.sbin_dir.join("shunt-agent")).unwrap();
+        self.install_agent();
+    }
+
+    /// The agent alone.
+    pub(crate) fn install_agent(&self) {
+        fs::copy(Binaries::find().unwrap().agent(), self.sbin_dir.join("shunt-agent")).unwrap();
     }
 
     /// Beside them, under names of shunt's own.
     pub(crate) fn install_beside(self) -> Self {
         let binaries = Binaries::find().unwrap();
         fs::copy(binaries.plugin(), self.bin_dir.join("shunt")).unwrap();
-        fs::copy(binaries.agent(), self.sbin_dir.join("shunt-agent")).unwrap();
+        self.install_agent();
         self
     }
 

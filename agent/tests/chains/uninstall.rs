@@ -167,6 +167,13 @@ fn what_would_end_is_named_and_refused_and_nothing_is_changed_without_force() {
     drop_in.assert_gone_but(&stage, &["portmap"]);
     stage.assert_talk(&one, &two);
     stage.assert_talk(&two, &three);
+    // What was given up is in nobody's way a second time.
+    drop_in.install_agent();
+    for more in [&["--check"][..], &[]] {
+        let again = drop_in.uninstall(&stage, more);
+        let named = "10-pods.conf: names the plugin shunt, which is gone";
+        assert!(again.status.success() && text(&again).contains(named), "{}", text(&again));
+    }
 }
 
 #[test]

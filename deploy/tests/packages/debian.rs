@@ -65,6 +65,24 @@ fn a_node_is_installed_upgraded_rolled_back_and_purged_without_a_lost_packet() {
     assert!(!node.run("ip -d link").contains("shunt"), "no interface and no mark is left");
 }
 
+#[test]
+fn a_network_that_is_left_does_not_keep_a_package_that_was_given_up() {
+    let Some(node) = Node::start(true) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let package = node.bring(&make(directory.path(), "1.0.0").deb);
+    node.run(&format!("dpkg -i {package}"));
+    served::configure(&node);
+    let said = node.refuse("dpkg --purge shunt");
+    assert!(said.contains("uninstall --keep-agent --force"), "{said}");
+    // As it says.
+    let said = node.run("shunt-agent uninstall --keep-agent --force");
+    assert!(said.contains("lost: /etc/cni/net.d/10-shunt.conf: names the plugin shunt"), "{said}");
+    let said = node.run("dpkg --purge shunt");
+    assert!(said.contains("10-shunt.conf: names the plugin shunt, which is gone"), "{said}");
+    assert!(!node.root.join("opt/cni/bin/shunt").exists() && !node.root.join("var/lib/shunt").exists());
+    assert!(node.root.join(&served::NETWORK[1..]).exists(), "it is the operator's");
+}
+
 /// What is there and was not.
 fn left<'a>(before: &[String], after: &'a [String]) -> Vec<&'a str> {
     after.iter().filter(|path| !before.contains(path)).map(String::as_str).collect()
