@@ -8,15 +8,20 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent::config::{ClusterOptions, Config, Options};
 use shunt_agent::logging::{self, LogFormat};
-use shunt_agent::uninstall::{Obstacle, Places, UninstallError, Uninstalled, obstacles, uninstall, warnings};
+use shunt_agent::uninstall::{
+    Obstacle, Places, UninstallError, Uninstalled, is_there, obstacles, uninstall, warnings,
+};
 
 use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
 use super::on_host;
 
+/// What to do about a file that cannot be used: it may say where the agent's directories are.
+const WITHOUT_FILE: &str = "Correct the file, or say --force: that goes on with the defaults";
+
 /// Run it where the agent runs, in the node's network namespace, whether the agent runs or not.
 #[derive(Args, Debug)]
 pub(crate) struct Uninstall {
-    /// Uninstall although restrictions, host ports or masquerading of running containers end.
+    /// Uninstall although restrictions, host ports or masquerading of running containers end, or the agent's file cannot be used.
     #[arg(long, conflicts_with = "check")]
     force: bool,
     /// Only say what is in the way: 0 nothing, 3 something.
@@ -68,15 +73,32 @@ impl Uninstall {
             let error = on_host::start_again(&words);
             return complain(&format!("the host's files cannot be reached: {error}"), UNREACHABLE);
         }
-        let file = match self.config.as_deref() {
-            Some(path) => Options::read(path),
-            None => Options::read_default(),
-        };
-        let file = match file {
-            Ok(file) => file,
-            Err(error) => return complain(&error.to_string(), USAGE),
+        let read = self.config.as_deref().map_or_else(Options::read_default, Options::read);
+        let (file, fault) = match read {
+            Ok(file) => (file, None),
+            Err(error) => (Options::default(), Some(error)),
         };
         let _written_to_the_end = logging::start(LogFormat::Text);
+        let (only_look, force) = (self.check, self.force);
+        let (config, places) = self.places(file);
+        if let Some(fault) = fault {
+            if !force && is_there(&config, &places) {
+                return complain(&format!("{fault}\n{WITHOUT_FILE}"), USAGE);
+            }
+            let _goes_on = complain(&format!("{fault}\ngoing on without the file, with the defaults"), USAGE);
+        }
+        if only_look {
+            return look(&config, &places);
+        }
+        match uninstall(&config, &places, force) {
+            Ok(done) => say(&report(&done)),
+            Err(error @ UninstallError::Obstacles(_)) => complain(&error.to_string(), INCONSISTENT),
+            Err(error) => complain(&error.to_string(), UNREACHABLE),
+        }
+    }
+
+    /// Where everything is, by the flags and the agent's file.
+    fn places(self, file: Options) -> (Config, Places) {
         let flags = Options {
             socket: self.socket,
             state_dir: self.state_dir,
@@ -84,7 +106,6 @@ impl Uninstall {
             cluster: self.conflist.map(ClusterOptions::written_to),
             ..Options::default()
         };
-        let config = Config::from(flags.or(file));
         let places = Places {
             bin_dir: self.bin_dir,
             sbin_dir: (!self.keep_agent).then_some(self.sbin_dir),
@@ -92,25 +113,23 @@ impl Uninstall {
             netavark_dir: self.netavark_dir,
             podman_networks: self.podman_networks,
         };
-        if self.check {
-            return match obstacles(&config, &places) {
-                Ok(found) if found.is_empty() => {
-                    let mut said = vec!["nothing is in the way".to_owned()];
-                    said.extend(warned(&warnings(&config, &places)));
-                    say(&said.join("\n"))
-                }
-                Ok(found) => {
-                    let _found = say(&lines(&found).join("\n"));
-                    INCONSISTENT.into()
-                }
-                Err(error) => complain(&error.to_string(), UNREACHABLE),
-            };
+        (Config::from(flags.or(file)), places)
+    }
+}
+
+/// `--check`.
+fn look(config: &Config, places: &Places) -> ExitCode {
+    match obstacles(config, places) {
+        Ok(found) if found.is_empty() => {
+            let mut said = vec!["nothing is in the way".to_owned()];
+            said.extend(warned(&warnings(config, places)));
+            say(&said.join("\n"))
         }
-        match uninstall(&config, &places, self.force) {
-            Ok(done) => say(&report(&done)),
-            Err(error @ UninstallError::Obstacles(_)) => complain(&error.to_string(), INCONSISTENT),
-            Err(error) => complain(&error.to_string(), UNREACHABLE),
+        Ok(found) => {
+            let _found = say(&lines(&found).join("\n"));
+            INCONSISTENT.into()
         }
+        Err(error) => complain(&error.to_string(), UNREACHABLE),
     }
 }
 

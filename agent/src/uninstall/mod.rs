@@ -101,6 +101,11 @@ fn written_by_agent(config: &Config) -> Option<&Path> {
     conflist.filter(|path| cluster::mark::is_managed(path))
 }
 
+/// Whether anything of shunt's is there: the plugin, or what an agent makes where it runs.
+pub fn is_there(config: &Config, places: &Places) -> bool {
+    names::is_installed(&places.bin_dir) || directories::are_used(config) || config.socket.exists()
+}
+
 /// What would be in the way. Changes nothing and needs no agent.
 ///
 /// # Errors

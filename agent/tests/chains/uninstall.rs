@@ -10,7 +10,10 @@ use crate::drop_in::{DropIn, assert_masqueraded, container_rules, host_port, por
 use crate::portmap::HOST_PORT;
 use crate::stage::{PORT, Stage, listen};
 
-/// What `uninstall` answers where something is left.
+/// What `uninstall` answers where the agent's file cannot be used.
+const USAGE: i32 = 2;
+
+/// What it answers where something is left.
 const LEFT: i32 = 1;
 
 /// What it answers where something is in the way.
@@ -227,4 +230,28 @@ fn what_is_others_in_the_agents_directories_stays_and_is_named() {
     let output = drop_in.uninstall(&stage, &[]);
     assert!(output.status.success() && stay(), "{}", text(&output));
     drop(one);
+}
+
+#[test]
+fn a_file_that_no_agent_can_use_is_named_and_given_up_with_force() {
+    let Some(stage) = Stage::set() else { return };
+    let drop_in = DropIn::before(&stage).install();
+    let file = stage.lab.root().join("broken.toml");
+    fs::write(&file, "admision = 'warn'").unwrap();
+    let file = file.to_str().unwrap();
+    for more in [&["--check", "--config", file][..], &["--config", file]] {
+        let refused = drop_in.uninstall(&stage, more);
+        let said = text(&refused);
+        assert_eq!(refused.status.code(), Some(USAGE), "{said}");
+        assert!(said.contains(file) && said.contains("`admission`") && said.contains("--force"), "{said}");
+    }
+    assert!(stage.node.agent().status().is_ok(), "nothing is changed");
+    let forced = drop_in.uninstall(&stage, &["--force", "--config", file]);
+    let said = text(&forced);
+    assert!(forced.status.success() && said.contains(file) && said.contains("the defaults"), "{said}");
+    drop_in.assert_gone(&stage);
+    // It keeps nothing from being asked for once nothing is there.
+    drop_in.install_agent();
+    let again = drop_in.uninstall(&stage, &["--config", file]);
+    assert!(again.status.success(), "{}", text(&again));
 }

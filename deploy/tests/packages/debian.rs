@@ -83,6 +83,25 @@ fn a_network_that_is_left_does_not_keep_a_package_that_was_given_up() {
     assert!(node.root.join(&served::NETWORK[1..]).exists(), "it is the operator's");
 }
 
+#[test]
+fn a_file_that_no_agent_can_use_does_not_keep_the_package_for_good() {
+    let Some(node) = Node::start(true) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let package = node.bring(&make(directory.path(), "1.0.0").deb);
+    node.run(&format!("dpkg -i {package}"));
+    node.run("echo 'admision = \"warn\"' >> /etc/shunt/agent.toml");
+    let said = node.refuse("dpkg --purge shunt");
+    assert!(said.contains("/etc/shunt/agent.toml: ") && said.contains("Correct the file"), "{said}");
+    node.run("shunt-agent status");
+    assert_eq!(node.run("dpkg-query -W -f '${db:Status-Status}' shunt"), "installed", "nothing is changed");
+    // The other way that is named.
+    node.run("shunt-agent uninstall --keep-agent --force");
+    node.run("dpkg --purge shunt");
+    for path in ["/opt/cni/bin/shunt", "/var/lib/shunt", "/sys/fs/bpf/shunt", "/etc/shunt"] {
+        node.run(&format!("test ! -e {path}"));
+    }
+}
+
 /// What is there and was not.
 fn left<'a>(before: &[String], after: &'a [String]) -> Vec<&'a str> {
     after.iter().filter(|path| !before.contains(path)).map(String::as_str).collect()
