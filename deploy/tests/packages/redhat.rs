@@ -92,7 +92,14 @@ fn rpm_installs_upgrades_rolls_back_and_erases() {
     let refused = on(&node, "--erase --nodeps", "shunt");
     let said = text(&refused);
     assert!(!refused.status.success() && said.contains("names the plugin shunt"), "{said}");
-    node.run("shunt-agent status; rm /etc/cni/net.d/10-shunt.conf");
+    node.run("shunt-agent status");
+    // Nor is a unit stopped whose agent does not come up.
+    node.run("systemctl stop shunt-agent.service; rm /var/log/systemctl.log");
+    let refused = on(&node, "--erase --nodeps", "shunt");
+    assert!(!refused.status.success(), "{}", text(&refused));
+    let asked = node.run("cat /var/log/systemctl.log || true");
+    assert!(!asked.contains("stop"), "{asked}");
+    node.run("systemctl start shunt-agent.service; rm /etc/cni/net.d/10-shunt.conf");
     let erased = on(&node, "--erase --nodeps", "shunt");
     assert!(erased.status.success(), "{}", text(&erased));
     // What rpm keeps of an operator's edit.

@@ -3,6 +3,8 @@
 unit=/usr/lib/systemd/system/shunt-agent.service
 wanted=/etc/systemd/system/multi-user.target.wants/shunt-agent.service
 file=/run/shunt-agent.pid
+# What it was asked.
+echo "$*" >>/var/log/systemctl.log
 
 alive() {
     [ -f "$file" ] && kill -0 "$(cat "$file")" 2>/dev/null
