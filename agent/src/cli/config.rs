@@ -48,7 +48,7 @@ impl Config {
 impl Check {
     fn run(self) -> ExitCode {
         let checked = config_check::check(&self.file);
-        let printed = if self.json { print_json(&checked) } else { print_text(&text(&checked)) };
+        let printed = if self.json { print_json(&checked) } else { print_text(&check_text(&checked)) };
         let verdict: ExitCode = match checked {
             ConfigCheck { usable: false, .. } => USAGE.into(),
             ConfigCheck { faults, .. } if !faults.is_empty() => INCONSISTENT.into(),
@@ -58,7 +58,8 @@ impl Check {
     }
 }
 
-fn text(ConfigCheck { file, usable, faults }: &ConfigCheck) -> String {
+/// What came of a check, a line for each fault.
+pub(super) fn check_text(ConfigCheck { file, usable, faults }: &ConfigCheck) -> String {
     let verdict = match (usable, faults.is_empty()) {
         (true, true) => "an agent can start with it, and does all that it says",
         (true, false) => "an agent starts with it, and does not do all that it says",
@@ -87,6 +88,6 @@ mod tests {
         let checked = ConfigCheck { file: "agent.toml".into(), usable: false, faults: vec![fault] };
         let wanted = "agent.toml: no agent starts with it\n\
                       error: line 3: unknown field `a\\u{1b}[2J\\nb`; take it out\n";
-        assert_eq!(text(&checked), wanted);
+        assert_eq!(check_text(&checked), wanted);
     }
 }

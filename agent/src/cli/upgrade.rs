@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use shunt_agent::config::{Config, Options};
+use shunt_agent::config::{Config, ConfigError, ConfigFile, Options};
+use shunt_agent::config_check;
 use shunt_agent::datapath::upgrade::preview::{self as upgrade, UpgradeReport};
 
+use super::config::check_text;
 use super::exit::{INCONSISTENT, USAGE};
 use super::printing::{code_with, print_json, print_text};
 
 /// To upgrade is to stop the old agent and to start this one. Whether that will do can be asked before.
 #[derive(Args, Debug)]
 pub(crate) struct Upgrade {
-    /// Can this agent take over from the one that runs now, or ran last? 0 yes, 3 no.
+    /// Can this agent take over from the one that runs now, or ran last? 0 yes, 2 no agent starts with this configuration, 3 no.
     #[arg(long, required = true)]
     check: bool,
     /// 3 as well if the agent that ran last could not take over again afterwards.
@@ -36,19 +38,38 @@ pub(crate) struct Upgrade {
 
 impl Upgrade {
     pub(crate) fn run(self) -> ExitCode {
-        let file = match self.config.as_deref().map_or_else(Options::read_default, Options::read) {
-            Ok(file) => file,
-            Err(error) => {
+        let config = match self.config() {
+            Ok(config) => config,
+            Err(why) => {
                 // Nothing is left to be said if standard error is closed.
-                let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
+                let _closed = io::stderr().lock().write_all(why.as_bytes());
                 return USAGE.into();
             }
         };
-        let flags = Options { state_dir: self.state_dir, bpffs: self.bpffs, ..Options::default() };
-        let report = upgrade::check(&Config::from(flags.or(file)));
+        let report = upgrade::check(&config);
         let printed = if self.json { print_json(&report) } else { print_text(&(for_people(&report) + "\n")) };
         let may_be = report.possible && (report.lasting.is_empty() || !self.undoable);
         code_with(printed, if may_be { ExitCode::SUCCESS } else { INCONSISTENT.into() })
+    }
+
+    /// What an agent would start with.
+    ///
+    /// # Errors
+    /// Why none would, in words.
+    fn config(&self) -> Result<Config, String> {
+        let in_words = |error: ConfigError| format!("shunt-agent: {error}\n");
+        let file = match self.config.as_deref() {
+            Some(path) => ConfigFile::open(path).map(Some),
+            None => ConfigFile::open_default(),
+        };
+        let file = file.map_err(in_words)?;
+        let (state_dir, bpffs) = (self.state_dir.clone(), self.bpffs.clone());
+        let flags = Options { state_dir, bpffs, ..Options::default() };
+        let checked = config_check::check_start(file.as_ref(), &flags);
+        if !checked.usable {
+            return Err(check_text(&checked));
+        }
+        Config::resolve(file.as_ref(), flags).map_err(in_words)
     }
 }
 

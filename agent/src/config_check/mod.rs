@@ -24,21 +24,35 @@ pub struct ConfigCheck {
 
 /// Checks a file.
 pub fn check(path: &Path) -> ConfigCheck {
-    let faults = ConfigFile::open(path).map_or_else(|error| vec![of_error(&error)], |file| of_file(&file));
-    let usable = faults.iter().all(|fault| !fault.is_refused);
-    ConfigCheck { file: path.display().to_string(), usable, faults }
+    match ConfigFile::open(path) {
+        Ok(file) => check_start(Some(&file), &Options::default()),
+        Err(error) => ConfigCheck::of(path.display().to_string(), vec![of_error(&error)]),
+    }
 }
 
-fn of_file(file: &ConfigFile) -> Vec<Fault> {
-    let faults = file.faults();
+/// Checks what an agent would start with: a file, if there is one, and flags, which win over it.
+pub fn check_start(file: Option<&ConfigFile>, flags: &Options) -> ConfigCheck {
+    let name = file.map_or_else(|| "without a file".to_owned(), |file| file.path().display().to_string());
+    ConfigCheck::of(name, faults(file, flags))
+}
+
+impl ConfigCheck {
+    fn of(file: String, faults: Vec<Fault>) -> Self {
+        let usable = faults.iter().all(|fault| !fault.is_refused);
+        Self { file, usable, faults }
+    }
+}
+
+fn faults(file: Option<&ConfigFile>, flags: &Options) -> Vec<Fault> {
+    let faults = file.map(ConfigFile::faults).unwrap_or_default();
     if !faults.is_empty() {
         return faults;
     }
-    let options = match file.options() {
-        Ok(options) => options,
+    let options = match file.map(ConfigFile::options).transpose() {
+        Ok(options) => flags.clone().or(options.unwrap_or_default()),
         Err(error) => return vec![of_error(&error)],
     };
-    let origins = Origins::of(Some(file), &Options::default());
+    let origins = Origins::of(file, flags);
     let mut faults = contradictions(&options, &origins);
     let config = Config { origins, ..options.into() };
     faults.extend(config.warnings.iter().map(|warning| Fault {
@@ -121,6 +135,19 @@ mod tests {
         );
         assert_eq!(checked(&text), (true, Vec::new()));
         assert_eq!(checked(""), (true, Vec::new()));
+    }
+
+    #[test]
+    fn a_flag_is_checked_in_the_place_of_the_files_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.toml");
+        fs::write(&path, "state_dir = '/dev/null'").unwrap();
+        let file = ConfigFile::open(&path).unwrap();
+        let flags = |state_dir: &str| Options { state_dir: Some(state_dir.into()), ..Options::default() };
+        assert!(!check_start(Some(&file), &Options::default()).usable);
+        assert!(check_start(Some(&file), &flags("/nonexistent")).usable);
+        assert!(check_start(None, &Options::default()).usable);
+        assert!(!check_start(None, &flags("/dev/null")).usable);
     }
 
     #[test]

@@ -150,6 +150,15 @@ fn an_agent_that_could_not_start_anew_is_not_stopped() {
     node.run("shunt-agent status");
     node.run("sed -i s/admision/admission/ /etc/shunt/agent.toml; dpkg --configure shunt");
     assert_ne!(agent(&node), process);
+    // A file whose text is good, and that no agent starts with on this node.
+    let process = agent(&node);
+    node.run("echo 'group = \"no-such-group-here\"' >> /etc/shunt/agent.toml");
+    let said = node.refuse(&format!("dpkg -i {old}"));
+    assert!(said.contains("there is no group no-such-group-here"), "{said}");
+    assert_eq!(agent(&node), process);
+    node.run("shunt-agent status");
+    node.run("sed -i /^group/d /etc/shunt/agent.toml; dpkg --configure shunt");
+    assert_ne!(agent(&node), process);
 
     // One that an administrator has stopped and disabled stays so.
     node.run("systemctl disable --now shunt-agent.service");

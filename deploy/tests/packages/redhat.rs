@@ -87,6 +87,16 @@ fn rpm_installs_upgrades_rolls_back_and_erases() {
     assert_ne!(process(), second, "the old agent runs");
     assert!(node.run("tail -n 1 /etc/shunt/agent.toml").contains("warn"), "an edited file stays");
 
+    // Without the new agent the plugin stays that of the old one.
+    let plugin = || node.run("stat -c %i /opt/cni/bin/shunt");
+    let before_it = plugin();
+    node.run(
+        "cp -p /usr/bin/systemctl /srv; sed -i '2i [ \"$1\" != try-restart ] || exit 1' /usr/bin/systemctl",
+    );
+    let said = text(&on(&node, "--upgrade --nodeps", new));
+    assert!(said.contains("shunt: the agent does not start") && plugin() == before_it, "{said}");
+    node.run("mv /srv/systemctl /usr/bin; systemctl restart shunt-agent.service");
+
     // A network that would lose its plugin keeps the package.
     node.run("echo '{\"type\": \"shunt\"}' > /etc/cni/net.d/10-shunt.conf");
     let refused = on(&node, "--erase --nodeps", "shunt");
