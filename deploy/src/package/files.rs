@@ -21,10 +21,15 @@ const AGENT_IN_UNIT: &str = "/usr/local/sbin/shunt-agent";
 const CONFIGURATION_TEXT: &str = include_str!("../../package/agent.toml");
 
 /// What keeps others off the interfaces.
-const OTHERS: [(&str, &str); 3] = [
+const OTHERS: [(&str, &str); 5] = [
     ("usr/lib/NetworkManager/conf.d/90-shunt.conf", include_str!("../../package/networkmanager.conf")),
     ("usr/lib/systemd/network/05-shunt.network", include_str!("../../package/shunt.network")),
     ("usr/lib/systemd/network/05-shunt.link", include_str!("../../package/shunt.link")),
+    (
+        "usr/lib/systemd/network/05-shunt-gateways.network",
+        include_str!("../../package/shunt-gateways.network"),
+    ),
+    ("usr/lib/systemd/network/05-shunt-gateways.link", include_str!("../../package/shunt-gateways.link")),
 ];
 
 /// Directories that are made where there are none: the runtime's, for plugins and for networks.

@@ -2,6 +2,9 @@
 
 use std::process::{Child, Stdio};
 
+use shunt_agent::registry::vlan_gateway;
+use shunt_agent_api::Interface;
+
 use crate::node::{Node, text};
 
 /// The network's configuration, where a runtime would look for it.
@@ -56,26 +59,53 @@ pub(crate) fn fast(node: &Node) -> u64 {
     port["from"]["fast"].as_u64().unwrap()
 }
 
-/// The files that keep others off the interfaces name all of them.
+/// A network as podman asks for one.
+const OF_PODMAN: &str = r#"{ "name": "pods", "id": "2f259bab93aaaaa2542ba43ef33eb990d0999ee1b9924b557b7be53c0b7a1bb9",
+  "driver": "shunt", "subnets": [{ "subnet": "10.89.0.0/24" }] }"#;
+
+/// The files that keep others off the interfaces, and how their patterns are read.
+const FILES: [(&str, &str); 3] = [
+    ("s/^Name=//p", "/usr/lib/systemd/network/05-shunt.network"),
+    ("s/^OriginalName=//p", "/usr/lib/systemd/network/05-shunt.link"),
+    (
+        "/^unmanaged/{s/^[^=]*=//;s/interface-name://g;s/;/ /g;p}",
+        "/usr/lib/NetworkManager/conf.d/90-shunt.conf",
+    ),
+];
+
+/// The same of gateways of VLANs.
+const FILES_OF_GATEWAYS: [(&str, &str); 2] = [
+    ("s/^Name=//p", "/usr/lib/systemd/network/05-shunt-gateways.network"),
+    ("s/^OriginalName=//p", "/usr/lib/systemd/network/05-shunt-gateways.link"),
+];
+
+/// The files that keep others off the interfaces name all of them, those of other nodes too.
 pub(crate) fn assert_left_alone(node: &Node) {
-    let files = [
-        ("s/^Name=//p", "/usr/lib/systemd/network/05-shunt.network"),
-        ("s/^OriginalName=//p", "/usr/lib/systemd/network/05-shunt.link"),
-        (
-            "/^unmanaged/{s/^[^=]*=//;s/interface-name://g;s/;/ /g;p}",
-            "/usr/lib/NetworkManager/conf.d/90-shunt.conf",
-        ),
-    ];
     let interfaces = node.run("ls /sys/class/net");
     let made: Vec<_> = interfaces.lines().filter(|name| *name != "lo").collect();
     assert_eq!(made.len(), CONTAINERS.len() + 1, "the hosts' ends and the bridge: {made:?}");
-    for (script, file) in files {
-        let patterns = node.run(&format!("sed -n '{script}' {file}"));
-        for name in &made {
-            // A shell's patterns are those of all three.
-            let cases = patterns.split_whitespace().collect::<Vec<_>>().join("|");
-            node.run(&format!("case {name} in {cases}) ;; *) echo {file} lacks {name}; exit 1 ;; esac"));
-        }
+    let network = node.run(&format!("echo '{OF_PODMAN}' | /opt/cni/bin/shunt create"));
+    let network: serde_json::Value = serde_json::from_str(&network).unwrap();
+    let of_podman = network["network_interface"].as_str().unwrap();
+    for file in FILES {
+        assert_named(node, file, made.iter().copied().chain([of_podman, "cni0"]));
+    }
+    let gateways = [("cni0", 26, 10), (of_podman, 0xfff, 4094)].map(|(bridge, index, vid)| {
+        let (node_end, port) = vlan_gateway::names(&Interface { name: bridge.to_owned(), index }, vid);
+        [node_end, port]
+    });
+    for file in FILES_OF_GATEWAYS {
+        assert_named(node, file, gateways.iter().flatten().map(String::as_str));
+        node.run(&format!("grep -q '^Driver=veth$' {}", file.1));
+    }
+}
+
+/// A file's patterns name the interfaces. A shell's patterns are those of all of them.
+fn assert_named<'a>(node: &Node, (script, file): (&str, &str), names: impl Iterator<Item = &'a str>) {
+    let patterns = node.run(&format!("sed -n '{script}' {file}"));
+    let cases = patterns.split_whitespace().collect::<Vec<_>>().join("|");
+    for name in names {
+        node.run(&format!("case {name} in {cases}) ;; *) echo {file} lacks {name}; exit 1 ;; esac"));
     }
 }
 
