@@ -150,6 +150,21 @@ fn the_unit_starts_the_agent_of_the_package() {
 }
 
 #[test]
+fn the_agent_serves_before_any_runtime_that_is_served_starts() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/dist/shunt-agent.service");
+    let unit = fs::read_to_string(path).unwrap();
+    let before: Vec<_> = unit
+        .lines()
+        .filter_map(|line| line.strip_prefix("Before="))
+        .flat_map(|units| units.split(' '))
+        .collect();
+    let runtimes = "kubelet k3s k3s-agent rke2-server rke2-agent containerd crio docker nomad podman";
+    for runtime in runtimes.split(' ') {
+        assert!(before.contains(&&*format!("{runtime}.service")), "{runtime}: {before:?}");
+    }
+}
+
+#[test]
 fn the_scripts_are_what_a_shell_reads() {
     for script in ["deb/postinst", "deb/prerm", "deb/postrm", "rpm/post", "rpm/preun", "rpm/postun"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("package").join(script);
