@@ -1,12 +1,14 @@
 //! `shunt-agent install-plugin`: what a pod's init container, or an administrator, puts the plugin on a node with.
 
-use std::io::{self, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use shunt_agent::config::{DEFAULT_STATE_DIR, Options};
 use shunt_agent::install::Installation;
+use shunt_agent::state::plugin_directories;
 
 use super::exit::UNREACHABLE;
 use super::printing::{code_of, print_json, print_text};
@@ -14,9 +16,12 @@ use super::printing::{code_of, print_json, print_text};
 /// Needs no agent and no privileges but to write the directory. May be repeated, also while the plugin is called.
 #[derive(Args, Debug)]
 pub(crate) struct InstallPlugin {
-    /// Where the runtime looks for CNI plugins.
-    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
-    bin_dir: PathBuf,
+    /// Where the runtime looks for CNI plugins [default: /opt/cni/bin; the plugin is renewed in noted directories, too].
+    #[arg(long, value_name = "DIR")]
+    bin_dir: Option<PathBuf>,
+    /// Where another `--bin-dir` is noted, for upgrades and `uninstall` [default: /var/lib/shunt].
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
     /// The plugin's file [default: `shunt` beside this program].
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -53,10 +58,41 @@ impl InstallPlugin {
             Some(plugin) => plugin,
             None => beside(&std::env::current_exe()?),
         };
-        let loopback = !self.without_loopback;
-        let Self { bin_dir, drop_in, netavark_dir, .. } = self;
-        Ok(Installation { plugin, bin_dir, drop_in, loopback, netavark_dir }.install()?)
+        let file = Options::read_default().unwrap_or_default();
+        let state_dir = self.state_dir.or(file.state_dir).unwrap_or_else(|| DEFAULT_STATE_DIR.into());
+        let mut done = Vec::new();
+        let (bin_dir, others) = match self.bin_dir {
+            Some(bin_dir) => {
+                done.extend(noted(&state_dir, &bin_dir));
+                (bin_dir, Vec::new())
+            }
+            None => {
+                let of_cluster = file.cluster.filter(|cluster| cluster.enabled);
+                let of_cluster = of_cluster.map(|cluster| cluster.cni_bin_dir);
+                let default = PathBuf::from(plugin_directories::DEFAULT);
+                let others = plugin_directories::all(default.clone(), of_cluster, &state_dir).split_off(1);
+                (default, others)
+            }
+        };
+        let (drop_in, loopback, netavark_dir) = (self.drop_in, !self.without_loopback, self.netavark_dir);
+        let first = Installation { plugin, bin_dir, drop_in, loopback, netavark_dir };
+        done.extend(first.install()?);
+        for bin_dir in others {
+            done.extend(Installation { bin_dir, ..first.clone() }.renew()?);
+        }
+        Ok(done)
     }
+}
+
+/// Notes a directory, for those who would not look there. A state directory that cannot be made is no node's (that of a pod): nothing is
+/// noted. Otherwise says why it is not.
+fn noted(state_dir: &Path, bin_dir: &Path) -> Option<String> {
+    let error = plugin_directories::note(state_dir, bin_dir).err()?;
+    let is_no_nodes = [ErrorKind::NotFound, ErrorKind::ReadOnlyFilesystem].contains(&error.kind());
+    let (state_dir, bin_dir) = (state_dir.display(), bin_dir.display());
+    (!is_no_nodes).then(|| {
+        format!("{bin_dir} is not noted in {state_dir}: {error}; name it to `uninstall` and at an upgrade")
+    })
 }
 
 fn beside(agent: &Path) -> PathBuf {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use shunt_agent::config::{ClusterOptions, Config, Options};
 use shunt_agent::logging::{self, LogFormat};
+use shunt_agent::state::plugin_directories;
 use shunt_agent::uninstall::{
     Obstacle, Places, UninstallError, Uninstalled, is_there, obstacles, uninstall, warnings,
 };
@@ -42,7 +43,7 @@ pub(crate) struct Uninstall {
     /// Where maps and links are pinned [default: /sys/fs/bpf/shunt].
     #[arg(long, value_name = "DIR")]
     bpffs: Option<PathBuf>,
-    /// Where the runtime looks for CNI plugins.
+    /// Where the runtime looks for CNI plugins. Directories that `install-plugin` has noted are looked at as well, and `[cluster]`'s.
     #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
     bin_dir: PathBuf,
     /// Where the agent's program is.
@@ -106,14 +107,17 @@ impl Uninstall {
             cluster: self.conflist.map(ClusterOptions::written_to),
             ..Options::default()
         };
+        let of_cluster = file.cluster.as_ref().filter(|cluster| cluster.enabled);
+        let of_cluster = of_cluster.map(|cluster| cluster.cni_bin_dir.clone());
+        let config = Config::from(flags.or(file));
         let places = Places {
-            bin_dir: self.bin_dir,
+            bin_dirs: plugin_directories::all(self.bin_dir, of_cluster, &config.state_dir),
             sbin_dir: (!self.keep_agent).then_some(self.sbin_dir),
             conf_dir: self.conf_dir,
             netavark_dir: self.netavark_dir,
             podman_networks: self.podman_networks,
         };
-        (Config::from(flags.or(file)), places)
+        (config, places)
     }
 }
 

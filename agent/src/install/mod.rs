@@ -72,6 +72,18 @@ impl Installation {
             .map_err(failed(&self.bin_dir, "sync the directory"))?;
         Ok(done)
     }
+
+    /// Puts the plugin in the place of an older one, and leaves alone which names it has beside its own. Says what was done; nothing where
+    /// there is no plugin.
+    ///
+    /// # Errors
+    /// [`InstallError`].
+    pub fn renew(&self) -> Result<Vec<String>, InstallError> {
+        if !self.bin_dir.join(PLUGIN).exists() {
+            return Ok(Vec::new());
+        }
+        Self { drop_in: false, loopback: false, netavark_dir: None, ..self.clone() }.install()
+    }
 }
 
 fn failed(path: &Path, step: &'static str) -> impl FnOnce(io::Error) -> InstallError {
@@ -214,6 +226,25 @@ mod tests {
         let done = machine.install(true);
         assert_eq!(machine.read("bin/loopback"), "reference");
         assert!(!done.iter().any(|line| line.contains("loopback")), "{done:?}");
+    }
+
+    #[test]
+    fn a_plugin_is_renewed_where_there_is_one_with_the_names_that_it_has() {
+        let machine = Machine::with_a_reference_bridge();
+        machine.install(true);
+        fs::write(machine.path("built-shunt"), "newer").unwrap();
+        let of = |bin: &str| {
+            let (plugin, bin_dir) = (machine.path("built-shunt"), machine.path(bin));
+            Installation { plugin, bin_dir, drop_in: true, loopback: true, netavark_dir: None }
+                .renew()
+                .unwrap()
+        };
+        assert_eq!(of("bin").len(), 1 + PERSONALITIES.len());
+        assert_eq!(
+            (machine.read("bin/bridge"), machine.read("bin/bridge.orig")),
+            ("newer".into(), "reference".into())
+        );
+        assert!(of("none").is_empty() && !machine.path("none").exists());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod claims;
 mod departed;
 mod name;
+pub mod plugin_directories;
 mod record;
 mod recorded;
 mod relocation;

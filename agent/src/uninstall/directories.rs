@@ -14,6 +14,7 @@ use crate::cluster::mark::NETWORK;
 use crate::config::Config;
 use crate::datapath::pins;
 use crate::owned::{Own, Swept, is_in, is_mounted, sweep};
+use crate::state::plugin_directories;
 
 /// Where host-local keeps leases unless it is told otherwise.
 const LEASES: &str = "/var/lib/cni/networks";
@@ -36,6 +37,7 @@ pub(super) fn remove(
 ) -> Vec<String> {
     let mut directories = vec![(config.socket.with_added_extension("locks"), LOCKS)];
     if left.is_empty() {
+        left.extend(plugin_directories::forget(&config.state_dir).err().map(|error| error.to_string()));
         directories.extend([(config.bpffs.clone(), pins::OWN), (config.state_dir.clone(), STATE)]);
     }
     let leases = ports.iter().filter_map(|port| port.lease_dir.clone()).chain([PathBuf::from(LEASES)]);

@@ -39,8 +39,8 @@ use crate::state::{StoreError, recorded};
 /// Where the plugins and their configurations are.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The runtime's plugin directory.
-    pub bin_dir: PathBuf,
+    /// The runtimes' plugin directories.
+    pub bin_dirs: Vec<PathBuf>,
     /// Where the agent's program is; none where a package manager removes it.
     pub sbin_dir: Option<PathBuf>,
     /// The runtime's network configurations.
@@ -103,7 +103,7 @@ fn written_by_agent(config: &Config) -> Option<&Path> {
 
 /// Whether anything of shunt's is there: the plugin, or what an agent makes where it runs.
 pub fn is_there(config: &Config, places: &Places) -> bool {
-    names::is_installed(&places.bin_dir) || directories::are_used(config) || config.socket.exists()
+    names::is_installed(&places.bin_dirs) || directories::are_used(config) || config.socket.exists()
 }
 
 /// What would be in the way. Changes nothing and needs no agent.
@@ -111,9 +111,9 @@ pub fn is_there(config: &Config, places: &Places) -> bool {
 /// # Errors
 /// The state directory cannot be read.
 pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, UninstallError> {
-    let plugins = ReferencePlugins::find(&places.bin_dir);
+    let plugins = ReferencePlugins::find(&places.bin_dirs);
     let mut obstacles = Vec::new();
-    if names::is_installed(&places.bin_dir) {
+    if names::is_installed(&places.bin_dirs) {
         for (directory, own) in configured(config, places) {
             obstacles.extend(configurations::obstacles(directory, own));
         }
@@ -133,7 +133,7 @@ pub fn obstacles(config: &Config, places: &Places) -> Result<Vec<Obstacle>, Unin
 
 /// What is in nobody's way, and is left: network configurations that name the plugin where it is gone already, as after `--force`.
 pub fn warnings(config: &Config, places: &Places) -> Vec<String> {
-    if names::is_installed(&places.bin_dir) {
+    if names::is_installed(&places.bin_dirs) {
         return Vec::new();
     }
     let directories = configured(config, places).into_iter();
@@ -155,14 +155,17 @@ pub fn uninstall(config: &Config, places: &Places, force: bool) -> Result<Uninst
         return Err(UninstallError::Obstacles(lost));
     }
     let mut done = Uninstalled { lost, warnings: warnings(config, places), ..Uninstalled::default() };
-    let mut left = hand_over::sweep(&Notes::beside(&config.socket), &ReferencePlugins::find(&places.bin_dir));
+    let mut left =
+        hand_over::sweep(&Notes::beside(&config.socket), &ReferencePlugins::find(&places.bin_dirs));
     // A node where no agent ever ran gets no programs now.
     let state =
         directories::are_used(config).then(|| take_over(config, places, force, &mut done)).transpose()?;
     let ports = recorded(&config.state_dir)?.ports;
     let mut agent = state.map(|state| Agent::succeed(config, state)).transpose()?;
-    done.files = names::remove_link(&places.netavark_dir, &places.bin_dir, &mut left);
-    done.files.extend(PluginNames::at(&places.bin_dir).put_back(&mut left));
+    for bin_dir in &places.bin_dirs {
+        done.files.extend(names::remove_link(&places.netavark_dir, bin_dir, &mut left));
+        done.files.extend(PluginNames::at(bin_dir).put_back(&mut left));
+    }
     left.extend(cluster::removal::remove());
     let conflist = written_by_agent(config);
     let is_cluster_network = conflist.is_some();
@@ -188,7 +191,7 @@ fn take_over(
     force: bool,
     done: &mut Uninstalled,
 ) -> Result<PreviousState, UninstallError> {
-    let plugins = ReferencePlugins::find(&places.bin_dir);
+    let plugins = ReferencePlugins::find(&places.bin_dirs);
     let mut handed = Handed::noted(Notes::beside(&config.socket));
     let mut hand_over = |handed: &mut Handed| {
         let failures = handed.take(&living(recorded(&config.state_dir)?.ports)?, &plugins);

@@ -62,9 +62,9 @@ impl PluginNames {
     }
 }
 
-/// Whether a directory has the plugin.
-pub(super) fn is_installed(directory: &Path) -> bool {
-    directory.join(PLUGIN).exists()
+/// Whether one of the directories has the plugin.
+pub(super) fn is_installed(directories: &[PathBuf]) -> bool {
+    directories.iter().any(|directory| directory.join(PLUGIN).exists())
 }
 
 /// Removes netavark's link to the plugin, if there is one.

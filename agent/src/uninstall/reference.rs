@@ -13,6 +13,7 @@ use serde_json::Value;
 use shunt_agent_api::AttachmentKey;
 
 use super::names::{self, KEPT};
+use crate::state::plugin_directories::DEFAULT;
 
 /// How long a plugin may take: iptables waits for its lock.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,8 +32,17 @@ pub(super) struct ReferencePlugins {
 }
 
 impl ReferencePlugins {
+    /// Those of the first directory that lacks the least.
+    pub(super) fn find(directories: &[PathBuf]) -> Self {
+        let found = directories.iter().map(|directory| Self::at(directory));
+        let lacking = |found: &Self| {
+            [found.lacking_for_host_ports(), found.lacking_for_masquerading()].iter().flatten().count()
+        };
+        found.min_by_key(lacking).unwrap_or_else(|| Self::at(Path::new(DEFAULT)))
+    }
+
     /// Looks for what the names of ours have replaced, else for the names themselves.
-    pub(super) fn find(directory: &Path) -> Self {
+    fn at(directory: &Path) -> Self {
         let find = |name: &str| {
             let own = directory.join(name);
             let path = if names::is_ours(&own) { own.with_extension(KEPT) } else { own };

@@ -50,10 +50,11 @@ impl DropIn {
     }
 
     /// The same, by `shunt-agent install-plugin`.
-    pub(crate) fn install_by_agent(&self) {
+    pub(crate) fn install_by_agent(&self, stage: &Stage) {
         let binaries = Binaries::find().unwrap();
         let mut command = Command::new(binaries.agent());
         command.args(["install-plugin", "--drop-in", "--bin-dir"]).arg(&self.bin_dir);
+        command.arg("--state-dir").arg(stage.node.agent().state());
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
         self.install_agent();

@@ -102,6 +102,27 @@ fn a_file_that_no_agent_can_use_does_not_keep_the_package_for_good() {
     }
 }
 
+#[test]
+fn the_plugin_is_renewed_and_taken_away_wherever_it_was_put() {
+    let Some(node) = Node::start(true) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let [old, new] = ["1.0.0", "1.1.0"].map(|version| node.bring(&make(directory.path(), version).deb));
+    node.run(&format!("dpkg -i {old}"));
+    node.run("mkdir -p /usr/lib/runtime-cni; echo reference > /usr/lib/runtime-cni/bridge");
+    let put =
+        "shunt-agent install-plugin --drop-in --from /usr/libexec/shunt/shunt --bin-dir /usr/lib/runtime-cni";
+    node.run(put);
+    assert_eq!(node.run("readlink /usr/lib/runtime-cni/bridge"), "shunt\n");
+    let plugin = || node.run("stat -c %i /usr/lib/runtime-cni/shunt");
+    let before = plugin();
+    node.run(&format!("dpkg -i {new}"));
+    assert_ne!(plugin(), before, "an upgrade renews it");
+    assert_eq!(node.run("readlink /usr/lib/runtime-cni/bridge"), "shunt\n");
+    node.run("dpkg --purge shunt");
+    assert_eq!(node.run("cat /usr/lib/runtime-cni/bridge; ls /usr/lib/runtime-cni"), "reference\nbridge\n");
+    node.run("test ! -e /opt/cni/bin/shunt && test ! -e /var/lib/shunt");
+}
+
 /// What is there and was not.
 fn left<'a>(before: &[String], after: &'a [String]) -> Vec<&'a str> {
     after.iter().filter(|path| !before.contains(path)).map(String::as_str).collect()

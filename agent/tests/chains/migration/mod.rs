@@ -84,7 +84,7 @@ impl<'a> Migration<'a> {
     fn change(&mut self, living: &mut Living) {
         let Self { stage, drop_in, cache, .. } = self;
         let adopted = living.meanwhile("the change to shunt", || {
-            drop_in.install_by_agent();
+            drop_in.install_by_agent(stage);
             stage.node.restart_agent().unwrap();
             adopt(stage, cache, &[])
         });
