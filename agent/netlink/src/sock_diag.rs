@@ -50,8 +50,7 @@ impl InetSocket {
 
 impl Reply for InetSocket {
     fn read(payload: &[u8]) -> Option<Self> {
-        let InetResponseHeader { family, socket_id, inode, .. } =
-            InetResponseHeader::parse(payload).ok()?;
+        let InetResponseHeader { family, socket_id, inode, .. } = InetResponseHeader::parse(payload).ok()?;
         let is_ip = matches!(family, AF_INET | AF_INET6);
         is_ip.then_some(Self { family, protocol: IPPROTO_UDP, id: socket_id, inode })
     }

@@ -42,7 +42,7 @@ impl EverySecond {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use tokio::time::sleep;
+    use tokio::time::{sleep, timeout};
 
     use super::*;
 
@@ -51,6 +51,9 @@ mod tests {
         let mut one = EverySecond::begin().unwrap();
         sleep(Duration::from_millis(300)).await;
         let mut other = EverySecond::begin().unwrap();
+        other.tick().await.unwrap();
+        // A second may have ended before the other one began.
+        let _has_ticked = timeout(Duration::from_millis(200), one.tick()).await;
         one.tick().await.unwrap();
         let begun = Instant::now();
         other.tick().await.unwrap();

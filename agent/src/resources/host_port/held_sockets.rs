@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn what_says_no_inode_has_none() {
-        for information in ["", "pos:\t0\nflags:\t02\n", "ino:\n", "ino:\tx", "ino:\t99999999999", "dino:\t7"] {
+        for information in ["", "pos:\t0\nflags:\t02\n", "ino:\n", "ino:\tx", "ino:\t99999999999", "dino:\t7"]
+        {
             assert_eq!(inode_in(information), None, "{information}");
         }
         assert_eq!(inode_in("pos:\t0\nflags:\t02\nmnt_id:\t10\nino:\t7\n"), Some(7));

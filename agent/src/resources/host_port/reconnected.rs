@@ -31,11 +31,7 @@ pub(super) fn reconnect(stale: Vec<Stale>) {
         let left = reconnect_held(stale);
         let reconnected = count - left.len();
         let aborted = abort(&left);
-        tracing::info!(
-            reconnected,
-            aborted,
-            "connected UDP sockets anew whose host port has another target"
-        );
+        tracing::info!(reconnected, aborted, "connected UDP sockets anew whose host port has another target");
     };
     if let Err(error) = thread::Builder::new().name("reconnect".into()).spawn(work) {
         tracing::warn!(%error, "cannot start a thread to connect UDP sockets anew: they bypass host ports");

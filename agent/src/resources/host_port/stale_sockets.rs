@@ -15,11 +15,11 @@ use shunt_dataplane::wire::address::Address;
 use shunt_netlink::Connection;
 use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
+use super::reconnected::{Stale, reconnect};
 use crate::datapath::in_map;
 use crate::datapath::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::kernel::KernelError;
-use super::reconnected::{Stale, reconnect};
 use crate::resources::{Node, Refusal};
 
 impl Node {
