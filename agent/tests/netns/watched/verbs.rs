@@ -11,7 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use shunt_lab::{Binaries, patience};
 
-use super::{NOBODY, PATIENCE, Watcher, checked, ids, packets, wait};
+use super::captures::packets;
+use super::{NOBODY, PATIENCE, Watcher, checked, ids, wait};
 use crate::restrictions::tap;
 use crate::wire::frame;
 
