@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use shunt_lab::{Conversation, Namespace, Protocol};
+use shunt_lab::{Conversation, Namespace, Protocol, once_free};
 
 use crate::pods::two;
 use crate::rules::{ENDPOINT_PORT, Mode, SERVICE_PORT, VIRTUAL};
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whom the endpoint sees when `client` connects to `to`.
 fn seen(client: &Namespace, endpoint: &Namespace, at: SocketAddr, to: SocketAddr) -> IpAddr {
-    let listener = endpoint.enter(|| TcpListener::bind(at).unwrap()).unwrap();
+    let listener = endpoint.enter(|| once_free(|| TcpListener::bind(at)).unwrap()).unwrap();
     let _stream = client.enter(|| TcpStream::connect_timeout(&to, PATIENCE).unwrap()).unwrap();
     listener.accept().unwrap().1.ip()
 }

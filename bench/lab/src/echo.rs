@@ -5,17 +5,14 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::{Namespace, patience, uninterrupted};
+use crate::{Namespace, once_free, uninterrupted};
 
 /// How often the threads look whether they are to end.
 const TICK: Duration = Duration::from_millis(20);
-
-/// How long a socket may outlive its server.
-const LINGERING: Duration = Duration::from_secs(2);
 
 /// The largest piece that is echoed at once; also the largest that a [`crate::Conversation`] has on its way.
 pub(crate) const PIECE: usize = 32 * 1024;
@@ -54,18 +51,8 @@ impl Echo {
     }
 }
 
-/// A process that another thread starts has a copy of every socket of this one until it executes its program: who has just been
-/// dropped may be there for a moment yet.
 fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, UdpSocket)> {
-    let begun = Instant::now();
-    loop {
-        match TcpListener::bind(address).and_then(|tcp| Ok((tcp, UdpSocket::bind(address)?))) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < patience(LINGERING) => {
-                thread::sleep(TICK);
-            }
-            bound => return bound,
-        }
-    }
+    once_free(|| TcpListener::bind(address).and_then(|tcp| Ok((tcp, UdpSocket::bind(address)?))))
 }
 
 impl Drop for Echo {
