@@ -1,4 +1,6 @@
-//! The kernel's clocks, as the programs read them.
+//! The kernel's clocks, as the programs read them, and how long a thread has worked.
+
+use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -10,4 +12,9 @@ pub(crate) fn nanoseconds(clock: ClockId) -> u64 {
 /// Nanoseconds since the boot, with the time that the machine slept.
 pub(crate) fn boot_time() -> u64 {
     nanoseconds(ClockId::CLOCK_BOOTTIME)
+}
+
+/// What this thread has had of a processor.
+pub(crate) fn processor_time() -> Duration {
+    Duration::from_nanos(nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID))
 }

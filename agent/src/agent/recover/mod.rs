@@ -7,15 +7,15 @@ mod place;
 mod previous_state;
 mod sweep;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use nix::time::{ClockId, clock_gettime};
 use shunt_agent_api::BridgePort;
 
 use self::found::Found;
 pub use self::previous_state::PreviousState;
 use super::OpenError;
 use crate::resources::Node;
+use crate::resources::clock::processor_time;
 use crate::resources::node::Swept;
 use crate::state::{Loaded, Record, RecordError, Unreadable};
 
@@ -152,9 +152,4 @@ impl Node {
         }
         Ok(())
     }
-}
-
-/// Processor time of this thread.
-fn processor_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

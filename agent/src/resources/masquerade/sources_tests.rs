@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use shunt_netlink::address::{Address, AddressFlags, AddressScope};
 
 use super::choices;
+use crate::resources::clock::processor_time;
 
 fn own(prefix: &str) -> Address {
     let prefix: IpNet = prefix.parse().unwrap();
@@ -109,9 +110,10 @@ fn destinations_with_a_label_of_their_own_are_reached_as_by_the_kernel() {
 #[test]
 fn thousands_of_ipv4_addresses_take_no_time() {
     let many: Vec<_> = (0..4_000).map(|n| own(&format!("10.{}.{}.{}/32", n / 256, n % 256, 1))).collect();
-    let begun = std::time::Instant::now();
+    let begun = processor_time();
     assert_eq!(choices(&many, false).len(), 4_001);
-    assert!(begun.elapsed() < std::time::Duration::from_millis(500), "{:?}", begun.elapsed());
+    let worked = processor_time() - begun;
+    assert!(worked < std::time::Duration::from_millis(500), "{worked:?}");
 }
 
 #[test]
