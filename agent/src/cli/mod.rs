@@ -144,9 +144,8 @@ mod tests {
     use super::*;
 
     /// The commands that say nothing in JSON, and why.
-    const WITHOUT: [(&str, &str); 3] = [
+    const WITHOUT: [(&str, &str); 2] = [
         ("run", "it goes on until it is ended, and its log says what it does: --log-format json"),
-        ("uninstall", "not built yet: what it has done is told in lines for people"),
         ("idle", "it says nothing"),
     ];
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::{Value, json};
 use shunt_agent::config::{ClusterOptions, Config, Options};
 use shunt_agent::logging::{self, LogFormat};
 use shunt_agent::state::plugin_directories;
@@ -15,6 +16,7 @@ use shunt_agent::uninstall::{
 
 use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
 use super::on_host;
+use super::printing::{code_of, code_with, print_json, print_text};
 
 /// What to do about a file that cannot be used: it may say where the agent's directories are.
 const WITHOUT_FILE: &str = "Correct the file, or say --force: that goes on with the defaults";
@@ -64,6 +66,9 @@ pub(crate) struct Uninstall {
     /// The network configuration that the agent has written as the cluster's network, which goes too [default: that of `[cluster]`].
     #[arg(long, value_name = "FILE")]
     conflist: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Uninstall {
@@ -80,8 +85,9 @@ impl Uninstall {
             Err(error) => (Options::default(), Some(error)),
         };
         let _written_to_the_end = logging::start(LogFormat::Text);
-        let (only_look, force) = (self.check, self.force);
+        let (only_look, force, json) = (self.check, self.force, self.json);
         let (config, places) = self.places(file);
+        let is_without_file = fault.is_some();
         if let Some(fault) = fault {
             if !force && is_there(&config, &places) {
                 return complain(&format!("{fault}\n{WITHOUT_FILE}"), USAGE);
@@ -89,10 +95,11 @@ impl Uninstall {
             let _goes_on = complain(&format!("{fault}\ngoing on without the file, with the defaults"), USAGE);
         }
         if only_look {
-            return look(&config, &places);
+            return look(&config, &places, json);
         }
         match uninstall(&config, &places, force) {
-            Ok(done) => say(&report(&done)),
+            Ok(done) if json => code_of(print_json(&in_json(&done))),
+            Ok(done) => say(&report(&done, is_without_file.then_some(&config)), ExitCode::SUCCESS),
             Err(error @ UninstallError::Obstacles(_)) => complain(&error.to_string(), INCONSISTENT),
             Err(error) => complain(&error.to_string(), UNREACHABLE),
         }
@@ -122,22 +129,36 @@ impl Uninstall {
 }
 
 /// `--check`.
-fn look(config: &Config, places: &Places) -> ExitCode {
-    match obstacles(config, places) {
-        Ok(found) if found.is_empty() => {
-            let mut said = vec!["nothing is in the way".to_owned()];
-            said.extend(warned(&warnings(config, places)));
-            say(&said.join("\n"))
-        }
-        Ok(found) => {
-            let _found = say(&lines(&found).join("\n"));
-            INCONSISTENT.into()
-        }
-        Err(error) => complain(&error.to_string(), UNREACHABLE),
+fn look(config: &Config, places: &Places, json: bool) -> ExitCode {
+    let found = match obstacles(config, places) {
+        Ok(found) => lines(&found),
+        Err(error) => return complain(&error.to_string(), UNREACHABLE),
+    };
+    let verdict = if found.is_empty() { ExitCode::SUCCESS } else { INCONSISTENT.into() };
+    let warnings = warnings(config, places);
+    if json {
+        return code_with(print_json(&json!({ "obstacles": found, "warnings": warnings })), verdict);
     }
+    if !found.is_empty() {
+        return say(&found.join("\n"), verdict);
+    }
+    let nothing = ["nothing is in the way".to_owned()].into_iter();
+    say(&nothing.chain(warned(&warnings)).collect::<Vec<_>>().join("\n"), verdict)
 }
 
-fn report(done: &Uninstalled) -> String {
+fn in_json(done: &Uninstalled) -> Value {
+    json!({
+        "stopped": done.stopped,
+        "attachments": done.attachments,
+        "handed_over": done.handed_over,
+        "files": done.files,
+        "lost": lines(&done.lost),
+        "warnings": done.warnings,
+    })
+}
+
+/// What was done; `guessed` is where it was looked without the agent's file.
+fn report(done: &Uninstalled, guessed: Option<&Config>) -> String {
     let mut report = Vec::new();
     report.extend(done.stopped.map(|pid| format!("stopped the agent (process {pid})")));
     report.push(format!(
@@ -147,9 +168,16 @@ fn report(done: &Uninstalled) -> String {
     report.extend(done.files.iter().cloned());
     report.extend(lines(&done.lost).into_iter().map(|line| format!("lost: {line}")));
     report.extend(warned(&done.warnings));
-    report.push(
-        "nothing of shunt is left on this node but the agent's configuration and its service unit".to_owned(),
-    );
+    report.push(match guessed {
+        None => "nothing of shunt is left on this node but the agent's configuration and its service unit"
+            .to_owned(),
+        Some(Config { state_dir, bpffs, socket, .. }) => format!(
+            "nothing of shunt is left in {}, in {} and at {}: the file that cannot be used may name others",
+            state_dir.display(),
+            bpffs.display(),
+            socket.display()
+        ),
+    });
     report.join("\n")
 }
 
@@ -161,10 +189,8 @@ fn lines(obstacles: &[Obstacle]) -> Vec<String> {
     obstacles.iter().map(ToString::to_string).collect()
 }
 
-fn say(text: &str) -> ExitCode {
-    // The exit code says it to a reader that has heard enough.
-    let _closed = writeln!(io::stdout(), "{text}");
-    ExitCode::SUCCESS
+fn say(text: &str, verdict: ExitCode) -> ExitCode {
+    code_with(print_text(&(text.to_owned() + "\n")), verdict)
 }
 
 fn complain(text: &str, code: u8) -> ExitCode {
