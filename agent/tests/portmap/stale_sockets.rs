@@ -4,8 +4,10 @@
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -204,6 +206,43 @@ fn a_socket_that_cannot_be_had_is_told_that_its_peer_is_gone() {
     assert!(socket.send(b"x").is_err(), "it has no peer any more");
     socket.connect(to).unwrap();
     talk(&socket, "its owner has connected it anew");
+}
+
+/// The agent has no power over files that are another user's, and what a process has open is for its user alone.
+#[test]
+fn a_socket_of_another_users_process_is_connected_anew() {
+    let mut stage = Stage::new();
+    stage.add("one", &[mapping(8080, 7000, "udp")]);
+    let echo = stage.echo(0, 7000);
+    let socket = connected(stage.node.namespace(), SocketAddr::new(address("127.0.0.1"), 8080));
+    talk(&socket, "before");
+    let _holder = Holder::of(&socket);
+    let travelling = Travelling::of(socket);
+    drop(echo);
+    stage.sandboxes.remove(0).delete(&stage.node, &stage.network).unwrap();
+    stage.add("two", &[mapping(8080, 7000, "udp")]);
+    let _echo = stage.echo(0, 7000);
+    let socket = travelling.arrived();
+    reaches_somebody(&socket, "after");
+    assert!(socket.take_error().unwrap().is_none());
+}
+
+/// A process of nobody's that has a socket open.
+struct Holder(Child);
+
+impl Holder {
+    fn of(socket: &UdpSocket) -> Self {
+        const NOBODY: u32 = 65534;
+        let socket = OwnedFd::from(socket.try_clone().unwrap());
+        Self(Command::new("sleep").arg("60").uid(NOBODY).gid(NOBODY).stdin(socket).spawn().unwrap())
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
 }
 
 /// A socket in a message that waits to be read.

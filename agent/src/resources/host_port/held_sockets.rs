@@ -1,7 +1,8 @@
 //! Descriptors of sockets that other processes hold (`pidfd_getfd`, since Linux 5.6).
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,10 +43,14 @@ fn processes() -> Vec<Pid> {
     all
 }
 
-/// The inode of what a process has open. `fd` would tell by a link, which is for the process's user alone; this is for whoever may trace it (since Linux 5.14).
+/// The inode of what a process has open. `fd` would tell by a link, which is for the process's user alone; this is for whoever may trace it (since
+/// Linux 5.14). It is in the first lines, and there may be a million behind them.
 fn inode(process: Pid, descriptor: RawFd) -> Option<u32> {
+    const FIRST_LINES: u64 = 256;
     let path = format!("/proc/{}/fdinfo/{descriptor}", process.as_raw_nonzero());
-    inode_in(&fs::read_to_string(path).ok()?)
+    let mut information = String::new();
+    File::open(path).ok()?.take(FIRST_LINES).read_to_string(&mut information).ok()?;
+    inode_in(&information)
 }
 
 fn inode_in(information: &str) -> Option<u32> {

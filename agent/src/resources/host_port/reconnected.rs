@@ -5,9 +5,10 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
-use std::thread;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::{io, thread};
 
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, connect, connect_unspec, getpeername, getsockname};
 use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
@@ -21,27 +22,53 @@ pub(super) struct Stale {
     pub(super) asked: SocketAddr,
 }
 
-/// Beside the agent's thread: there may be many processes.
-pub(super) fn reconnect(stale: Vec<Stale>) {
-    if stale.is_empty() {
-        return;
+/// Does so beside the agent's thread, for there may be many processes: one thread, which takes together what has come meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Reconnector(Option<Sender<Vec<Stale>>>);
+
+impl Reconnector {
+    pub(super) fn reconnect(&mut self, stale: Vec<Stale>) {
+        if stale.is_empty() {
+            return;
+        }
+        match self.sender() {
+            // It ends with the agent alone.
+            Ok(sender) => drop(sender.send(stale)),
+            Err(error) => {
+                tracing::warn!(%error, "cannot connect UDP sockets anew: they bypass host ports");
+            }
+        }
     }
-    let work = move || {
-        let count = stale.len();
-        let left = reconnect_held(stale);
+
+    /// To the thread, which begins in the network namespace of this one.
+    fn sender(&mut self) -> io::Result<&Sender<Vec<Stale>>> {
+        let sender = match self.0.take() {
+            Some(sender) => sender,
+            None => {
+                let (sender, orders) = channel();
+                thread::Builder::new().name("reconnect".into()).spawn(move || work(&orders))?;
+                sender
+            }
+        };
+        Ok(self.0.insert(sender))
+    }
+}
+
+fn work(orders: &Receiver<Vec<Stale>>) {
+    while let Ok(first) = orders.recv() {
+        let all: HashMap<_, _> =
+            first.into_iter().chain(orders.try_iter().flatten()).map(|it| (it.socket.cookie(), it)).collect();
+        let count = all.len();
+        let left = reconnect_held(all);
         let reconnected = count - left.len();
         let aborted = abort(&left);
         tracing::info!(reconnected, aborted, "connected UDP sockets anew whose host port has another target");
-    };
-    if let Err(error) = thread::Builder::new().name("reconnect".into()).spawn(work) {
-        tracing::warn!(%error, "cannot start a thread to connect UDP sockets anew: they bypass host ports");
     }
 }
 
 /// Returns those that cannot be had. Each descriptor is closed at once, for an owner that closes a socket wants its port free.
-fn reconnect_held(stale: Vec<Stale>) -> Vec<Stale> {
-    let inodes: HashSet<_> = stale.iter().map(|it| it.socket.inode()).collect();
-    let mut left: HashMap<_, _> = stale.into_iter().map(|it| (it.socket.cookie(), it)).collect();
+fn reconnect_held(mut left: HashMap<u64, Stale>) -> Vec<Stale> {
+    let inodes: HashSet<_> = left.values().map(|it| it.socket.inode()).collect();
     find_held_sockets(&inodes, |cookie, descriptor| {
         if let Some(socket) = left.get(&cookie) {
             match connect_anew(&descriptor, socket) {
@@ -62,7 +89,7 @@ fn connect_anew(descriptor: &OwnedFd, Stale { socket, asked }: &Stale) -> io::Re
     let peer = match getpeername(descriptor) {
         Ok(Some(peer)) => SocketAddr::try_from(peer)?,
         Ok(None) | Err(Errno::NOTCONN) => return Ok(()),
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     let known = SocketAddr::new(peer.ip().to_canonical(), peer.port());
     if known == *asked {
@@ -79,7 +106,7 @@ fn connect_released(descriptor: impl AsFd, peer: SocketAddr) -> io::Result<()> {
     if own.ip().to_canonical().is_loopback() {
         connect_unspec(&descriptor)?;
     }
-    connect(descriptor, &SocketAddrAny::from(peer))
+    Ok(connect(descriptor, &SocketAddrAny::from(peer))?)
 }
 
 /// An address as a socket with such a peer takes it.

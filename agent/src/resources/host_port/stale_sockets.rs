@@ -15,7 +15,7 @@ use shunt_dataplane::wire::address::Address;
 use shunt_netlink::Connection;
 use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
-use super::reconnected::{Stale, reconnect};
+use super::reconnected::Stale;
 use crate::datapath::in_map;
 use crate::datapath::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
@@ -40,7 +40,7 @@ impl Node {
     /// Failures are logged.
     pub(crate) fn reconnect_stale_sockets(&mut self, begun: &[PortMapping]) {
         match self.stale_sockets(begun) {
-            Ok(stale) => reconnect(stale),
+            Ok(stale) => self.sockets.reconnector.reconnect(stale),
             Err(error) => {
                 tracing::warn!(%error, "cannot find stale UDP sockets: they may bypass host ports");
             }

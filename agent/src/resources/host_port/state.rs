@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use shunt_agent_api::{ProgramMode, ProgramReport};
 use shunt_netlink::link::Link;
 
+use super::reconnected::Reconnector;
 use crate::datapath::attach::cgroup::SocketProgram;
 use crate::datapath::attach::hook::Hook;
 
@@ -44,6 +45,8 @@ pub(crate) struct Sockets {
     /// The cgroup that was configured.
     pub(super) wanted: Option<PathBuf>,
     pub(super) state: State,
+    /// Who connects sockets anew that the programs led elsewhere.
+    pub(super) reconnector: Reconnector,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +64,7 @@ pub(super) enum State {
 
 impl Sockets {
     pub(crate) fn new(wanted: Option<PathBuf>) -> Self {
-        Self { wanted, state: State::Unknown }
+        Self { wanted, ..Self::default() }
     }
 
     /// The attached ones.
