@@ -1,6 +1,5 @@
 //! `shunt-agent adopt`.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use shunt_agent_api::{Client, socket_path};
 
 use super::escape::line;
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::printing::{code_with, print_json, print_text};
+use super::printing::{self, code_with, print_json, print_text};
 use super::query::complain;
 
 /// Run it in the node's network namespace. Containers keep their interfaces, addresses and connections.
@@ -48,8 +47,7 @@ impl Adopt {
             Ok(adopted) => self.say(&adopted),
             Err(AdoptError::Agent(error)) => complain(&error),
             Err(error) => {
-                // Nothing is left to be said if standard error is closed.
-                let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
+                printing::complain(error);
                 UNREACHABLE.into()
             }
         }

@@ -13,7 +13,7 @@ use shunt_agent::config::{DEFAULT_FILE, Options};
 use shunt_agent_api::{SOCKET_ENV, socket_path};
 
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::printing::{code_with, print_json, print_text, write_json};
+use super::printing::{code_with, complain, print_json, print_text, write_json};
 
 /// The output that is no file.
 const STDOUT: &str = "-";
@@ -60,12 +60,16 @@ impl Bugreport {
         });
         let (packed, at) = match written {
             Ok(written) => written,
-            Err(error) => return complain(&error),
+            Err(error) => {
+                complain(error);
+                return UNREACHABLE.into();
+            }
         };
         if self.is_piped()
             && let Err(error) = pipe(packed.bytes())
         {
-            return complain(&error);
+            complain(error);
+            return UNREACHABLE.into();
         }
         let is_whole = packed.parts.iter().all(|part| !part.failed);
         let verdict = if is_whole { ExitCode::SUCCESS } else { INCONSISTENT.into() };
@@ -138,12 +142,6 @@ fn default_name(node: &str, time: SystemTime) -> String {
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.');
     let node: String = node.chars().filter(is_plain).take(100).collect();
     format!("shunt-bugreport-{node}-{time}.tar.gz")
-}
-
-fn complain(error: &dyn std::error::Error) -> ExitCode {
-    // Nothing is left to be said if standard error is closed.
-    let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
-    UNREACHABLE.into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `shunt-agent install-plugin`: what a pod's init container, or an administrator, puts the plugin on a node with.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use shunt_agent::install::Installation;
 use shunt_agent::state::plugin_directories;
 
 use super::exit::UNREACHABLE;
-use super::printing::{code_of, print_json, print_text};
+use super::printing::{code_of, complain, print_json, print_text};
 
 /// Needs no agent and no privileges but to write the directory. May be repeated, also while the plugin is called.
 #[derive(Args, Debug)]
@@ -46,8 +46,7 @@ impl InstallPlugin {
             Ok(done) if in_json => code_of(print_json(&json!({ "done": done }))),
             Ok(done) => code_of(print_text(&(done.join("\n") + "\n"))),
             Err(error) => {
-                // Nothing is left to be said if standard error is closed.
-                let _closed = writeln!(io::stderr(), "shunt-agent: {error}");
+                complain(error);
                 UNREACHABLE.into()
             }
         }

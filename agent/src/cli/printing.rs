@@ -1,6 +1,6 @@
 //! How answers are printed, and what becomes of one that cannot be. JSON is of ASCII only: a terminal obeys nothing in it.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
@@ -80,12 +80,16 @@ pub(super) fn code_of(printed: io::Result<()>) -> ExitCode {
 pub(super) fn code_with(printed: io::Result<()>, verdict: ExitCode) -> ExitCode {
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            // Nothing is left to be said if standard error is closed.
-            let _closed = writeln!(io::stderr(), "shunt-agent: the answer cannot be printed: {error}");
+            complain(format_args!("the answer cannot be printed: {error}"));
             UNREACHABLE.into()
         }
         _ => verdict,
     }
+}
+
+/// Says on standard error what is wrong. Nothing is left to be said if that is closed.
+pub(super) fn complain(what: impl Display) {
+    let _closed = writeln!(io::stderr(), "shunt-agent: {what}");
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `shunt-agent uninstall`.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ use shunt_agent::uninstall::{
 
 use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
 use super::on_host;
-use super::printing::{code_of, code_with, print_json, print_text};
+use super::printing::{code_of, code_with, complain, print_json, print_text};
 
 /// What to do about a file that cannot be used: it may say where the agent's directories are.
 const WITHOUT_FILE: &str = "Correct the file, or say --force: that goes on with the defaults";
@@ -77,7 +76,7 @@ impl Uninstall {
             let arguments: Vec<_> = std::env::args_os().skip(1).filter(|word| word != "--on-host").collect();
             let words: Vec<_> = arguments.iter().map(OsString::as_os_str).collect();
             let error = on_host::start_again(&words);
-            return complain(&format!("the host's files cannot be reached: {error}"), UNREACHABLE);
+            return refuse(&format!("the host's files cannot be reached: {error}"), UNREACHABLE);
         }
         let read = self.config.as_deref().map_or_else(Options::read_default, Options::read);
         let (file, fault) = match read {
@@ -90,9 +89,9 @@ impl Uninstall {
         let is_without_file = fault.is_some();
         if let Some(fault) = fault {
             if !force && is_there(&config, &places) {
-                return complain(&format!("{fault}\n{WITHOUT_FILE}"), USAGE);
+                return refuse(&format!("{fault}\n{WITHOUT_FILE}"), USAGE);
             }
-            let _goes_on = complain(&format!("{fault}\ngoing on without the file, with the defaults"), USAGE);
+            complain(format_args!("{fault}\ngoing on without the file, with the defaults"));
         }
         if only_look {
             return look(&config, &places, json);
@@ -100,8 +99,8 @@ impl Uninstall {
         match uninstall(&config, &places, force) {
             Ok(done) if json => code_of(print_json(&in_json(&done))),
             Ok(done) => say(&report(&done, is_without_file.then_some(&config)), ExitCode::SUCCESS),
-            Err(error @ UninstallError::Obstacles(_)) => complain(&error.to_string(), INCONSISTENT),
-            Err(error) => complain(&error.to_string(), UNREACHABLE),
+            Err(error @ UninstallError::Obstacles(_)) => refuse(&error.to_string(), INCONSISTENT),
+            Err(error) => refuse(&error.to_string(), UNREACHABLE),
         }
     }
 
@@ -132,7 +131,7 @@ impl Uninstall {
 fn look(config: &Config, places: &Places, json: bool) -> ExitCode {
     let found = match obstacles(config, places) {
         Ok(found) => lines(&found),
-        Err(error) => return complain(&error.to_string(), UNREACHABLE),
+        Err(error) => return refuse(&error.to_string(), UNREACHABLE),
     };
     let verdict = if found.is_empty() { ExitCode::SUCCESS } else { INCONSISTENT.into() };
     let warnings = warnings(config, places);
@@ -193,7 +192,7 @@ fn say(text: &str, verdict: ExitCode) -> ExitCode {
     code_with(print_text(&(text.to_owned() + "\n")), verdict)
 }
 
-fn complain(text: &str, code: u8) -> ExitCode {
-    let _closed = writeln!(io::stderr(), "shunt-agent: {text}");
+fn refuse(text: &str, code: u8) -> ExitCode {
+    complain(text);
     code.into()
 }

@@ -72,14 +72,15 @@ pub fn look(directory: &Path) -> Result<Parent<'_>, MountError> {
     }
 }
 
-/// Makes sure that the parent of `directory` is a BPF file system, and mounts one if it is an empty directory.
+/// Makes sure that the parent of `directory` is a BPF file system, and mounts one if it is an empty directory. Whether it did.
 ///
 /// # Errors
 /// As [`look`], and [`MountError::Refused`].
-pub fn ensure(directory: &Path) -> Result<(), MountError> {
-    let Parent::Free(parent) = look(directory)? else { return Ok(()) };
+pub fn ensure(directory: &Path) -> Result<bool, MountError> {
+    let Parent::Free(parent) = look(directory)? else { return Ok(false) };
     fs::create_dir_all(parent).map_err(|source| MountError::Parent { path: parent.to_path_buf(), source })?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("bpf"), parent, Some("bpf"), flags, Some("mode=0700"))
-        .map_err(|errno| MountError::Refused { path: parent.to_path_buf(), source: errno.into() })
+        .map_err(|errno| MountError::Refused { path: parent.to_path_buf(), source: errno.into() })?;
+    Ok(true)
 }

@@ -18,8 +18,7 @@ mod sandbox;
 mod talk;
 mod undeleted;
 
-use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ use self::perf::Measured;
 use self::report::Report;
 use self::undeleted::Undeleted;
 use super::exit::{INCONSISTENT, UNREACHABLE};
-use super::printing::{code_with, print_json, print_text};
+use super::printing::{code_with, complain, print_json, print_text};
 use super::query::Query;
 
 /// Where namespaces are held that the agent's CNI service takes, unless its file says otherwise.
@@ -88,14 +87,14 @@ impl NodeTest {
         };
         complain(&error);
         let undeleted = undeleted.all();
-        undeleted.iter().for_each(|what| complain(&format_args!("not deleted: {what}")));
+        undeleted.iter().for_each(|what| complain(format_args!("not deleted: {what}")));
         if undeleted.is_empty() { UNREACHABLE.into() } else { INCONSISTENT.into() }
     }
 
     fn show(&self, report: &Report) -> ExitCode {
         let printed = if self.query.json { print_json(report) } else { print_text(&report.text()) };
         if printed.is_ok() && report.tried_nothing() {
-            complain(&"nothing was tried: every case is skipped, and DETAIL says why");
+            complain("nothing was tried: every case is skipped, and DETAIL says why");
         }
         code_with(printed, report.code().into())
     }
@@ -117,11 +116,6 @@ impl NodeTest {
             (true, false) => Err(TestError::Left),
         }
     }
-}
-
-fn complain(what: &impl Display) {
-    // Nothing is left to be said if standard error is closed.
-    let _closed = writeln!(io::stderr(), "shunt-agent: {what}");
 }
 
 /// What is set by the first signal that would end the program: it ends once everything is deleted.

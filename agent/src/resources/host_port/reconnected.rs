@@ -119,8 +119,18 @@ fn like(address: SocketAddr, peer: SocketAddr) -> SocketAddr {
 
 /// How many were aborted. One that is connected to somebody else by now is left alone.
 fn abort(sockets: &[Stale]) -> usize {
+    if sockets.is_empty() {
+        return 0;
+    }
+    let mut diagnosis = match SocketDiagnosis::open() {
+        Ok(diagnosis) => diagnosis,
+        Err(error) => {
+            tracing::warn!(%error, sockets = sockets.len(), "UDP sockets bypass host ports: they cannot be aborted");
+            return 0;
+        }
+    };
     let is_aborted = |Stale { socket, asked }: &&Stale| {
-        let done = SocketDiagnosis::open().and_then(|mut diagnosis| diagnosis.abort(socket));
+        let done = diagnosis.abort(socket);
         if let Err(error) = &done {
             tracing::warn!(%error, %asked, "a UDP socket bypasses a host port: it cannot be aborted");
         }
