@@ -1,7 +1,7 @@
 //! Host ports of a node whose own address is on a bridge, which an uplink leads out of: what comes from outside comes by the bridge.
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use serde_json::json;
@@ -173,4 +173,32 @@ fn from_an_address_that_nobody_outside_can_have_no_datagram_reaches_a_host_port(
     }
     let seen = to.until(|frame| says(frame, "from here"));
     assert!(!seen.iter().any(|frame| says(frame, "from Mars")), "{seen:02x?}");
+}
+
+#[test]
+fn what_the_node_asks_by_a_published_port_is_answered_to_the_node() {
+    let (mut stage, outside) = stage();
+    add_mapped(&mut stage, "one", 8080);
+    let addresses = stage.sandboxes[0].addresses();
+    let _echo: Vec<_> = addresses.iter().map(|own| stage.sandboxes[0].echo(*own, 7000).unwrap()).collect();
+    let bind = |namespace: &Namespace, at: &str, port: u16| {
+        let socket = namespace.enter(|| UdpSocket::bind((address(at), port)).unwrap()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    };
+    for (node, client) in NODE.into_iter().zip(OUTSIDE) {
+        let (asking, answering) = (bind(stage.node.namespace(), node, 8080), bind(&outside, client, 5300));
+        let mut heard = [0; 8];
+        for question in 0..3 {
+            asking.send_to(b"asked", (address(client), 5300)).unwrap();
+            let (_, from) = answering.recv_from(&mut heard).unwrap();
+            assert_eq!(from, SocketAddr::new(address(node), 8080));
+            answering.send_to(b"told", from).unwrap();
+            let told = asking.recv(&mut heard).map(|length| heard[..length].to_vec());
+            assert!(told.as_ref().is_ok_and(|told| told == b"told"), "{node}, {question}: {told:?}");
+        }
+        // Whom the node has not asked meets the container.
+        let to = SocketAddr::new(address(node), 8080);
+        Conversation::open(&outside, Protocol::Udp, to).and_then(|mut talk| talk.chat(3, 100)).unwrap();
+    }
 }

@@ -55,6 +55,23 @@ fn a_container_with_all_the_connections_that_it_may_have_refuses_more_and_others
     }
 }
 
+#[test]
+fn connections_that_are_opened_at_once_take_no_more_room_than_their_container_may_have() {
+    let stage = stage(&["--max-flows", "4096", "--max-flows-per-container", "20"]);
+    let _echo = stage.echo(0, 7053);
+    // None is assured before it has lasted for two seconds, so all of them may be opened.
+    let mut talks: Vec<_> =
+        (0..60).map(|_| stage.open(&stage.outside, Protocol::Udp, NODE[0], 8053)).collect();
+    for wait in [0, 2_200, 100] {
+        std::thread::sleep(Duration::from_millis(wait));
+        for talk in &mut talks {
+            talk.chat(1, 100).unwrap();
+        }
+    }
+    let assured = flows(stage.node.agent(), "ASSURED").keys().count();
+    assert!((38..=42).contains(&assured), "two entries for each of 20, and not {assured}");
+}
+
 /// What a container has, by its counter slot.
 fn shares(agent: &Agent) -> Array<MapData, Share> {
     let pin = agent.bpffs().join(format!("v{ABI_VERSION}/maps/SHARES"));

@@ -17,6 +17,14 @@ pub struct Share {
     pub price: u32,
 }
 
+impl Share {
+    /// Whether it may have one more entry of `ASSURED`.
+    #[inline(always)]
+    pub const fn has_room(&self) -> bool {
+        self.most == 0 || self.assured < self.most as i64
+    }
+}
+
 /// Who has opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {

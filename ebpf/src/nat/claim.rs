@@ -2,10 +2,11 @@
 //! them leave and records them in `OWN_CLAIMS` and `CLAIMS`. No container gets such a tuple, and an answer to one is none to a host port.
 
 use crate::Tables;
-use crate::abi::translation::{OUTSIDE, TupleKey};
+use crate::abi::translation::TupleKey;
 use crate::nat::connection::{Phase, lifetime};
 use crate::nat::segment::Segment;
 use crate::stages::incoming;
+use crate::stages::isolate::is_bridge;
 use crate::tables::Claimant;
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Protocol;
@@ -52,14 +53,19 @@ pub fn check<T: Tables>(segment: &Segment, tables: &T) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The same of one from a container.
+/// The same of one that came by the bridge `here`, from a container or by an uplink: no program sees what the node sends there claim a tuple,
+/// and its flows of datagrams are known.
 ///
 /// # Errors
-/// Passes a datagram that answers one which has come to the container by the node.
+/// Passes a datagram that answers one which the node has sent or routed.
 #[inline(always)]
-pub fn check_within<T: Tables>(segment: &Segment, tables: &T) -> Result<(), Stop> {
-    let is_within = segment.is_datagram() && segment.key.domain != OUTSIDE;
-    if is_within && incoming::is_answered(&segment.flow(), tables) {
+pub fn check_within<T: Tables>(segment: &Segment, here: u32, tables: &T) -> Result<(), Stop> {
+    if !segment.is_datagram() || !is_bridge(here, tables) {
+        return Ok(());
+    }
+    let mut flow = segment.flow();
+    flow.bridge = here;
+    if incoming::is_answered(&flow, tables) {
         return Err(Stop::Pass(PassReason::Claimed));
     }
     Ok(())

@@ -133,7 +133,7 @@ pub fn begin<T: Tables>(
     if is_martian(segment.key.source, tables) {
         return Err(Stop::Pass(PassReason::Martian));
     }
-    claim::check_within(segment, tables)?;
+    claim::check_within(segment, here, tables)?;
     reverse_path::check(&segment.key, here, tables)?;
     let is_masqueraded = !becomes.source.is(segment.key.source);
     // The node's sockets of SCTP cannot be asked for.

@@ -39,9 +39,17 @@ fn stages<P: Packet, T: Tables>(packet: &mut P, here: u32, port: &Port, tables: 
         // The programs deliver to known stations: a frame for one that comes this way is of a kernel flow.
         if learn::beyond(&station(frame.destination), tables).is_some() {
             track_kernel_flow::track_leaving(packet, &frame, port, here, tables);
+        } else if is_from_stack(packet.origin(), port) {
+            track_kernel_flow::track_sent(packet, &frame, port, tables);
         }
     }
     Stop::Pass(PassReason::ByKernel)
+}
+
+/// Whether the node's own stack has sent or routed a frame, and not by another bridge or uplink than the port's.
+#[inline(always)]
+const fn is_from_stack(origin: u32, port: &Port) -> bool {
+    origin == 0 || origin == port.bridge
 }
 
 /// Whether a frame came into the node, by `origin`, on a port of the uplink's bridge.

@@ -53,7 +53,7 @@ impl Excess {
 #[inline(always)]
 pub fn charge<T: Tables>(slot: u32, side: Side, now: u64, tables: &T) -> Result<(), Excess> {
     let Some(share) = tables.share(slot) else { return Ok(()) };
-    if share.most != 0 && share.assured >= share.most as i64 {
+    if !share.has_room() {
         return Err(Excess::Connections);
     }
     if share.price == 0 || pay(&share, (slot, side), share.price as u64, now, tables) {

@@ -5,7 +5,8 @@
 //! has the flow's state, so the reply must not take the fast path.
 //!
 //! What the node, or a host beyond it, sends to a container's own address is recorded too, in `INCOMING_FLOWS`: the answer is not masqueraded,
-//! and is none to a host port, whatever port it is for. Only datagrams need it: a TCP answer begins nothing, for it is no SYN.
+//! and is none to a host port, whatever port it is for. So is what the node sends by a bridge to a host beyond its uplink. Only datagrams need
+//! it: a TCP answer begins nothing, for it is no SYN.
 
 use crate::Tables;
 use crate::abi::{
@@ -88,6 +89,17 @@ pub fn track_leaving<P: Packet, T: Tables>(
     tables: &T,
 ) {
     track_and(packet, frame, (port, here, true), tables, |_, _| Sender::Other);
+}
+
+/// Records the flow of a datagram that the node's stack has sent or routed, and that leaves by an uplink of the bridge.
+#[inline(always)]
+pub fn track_sent<P: Packet, T: Tables>(packet: &mut P, frame: &Frame, port: &Port, tables: &T) {
+    if frame.destination.is_group() {
+        return;
+    }
+    if let FlowOf::Flow(flow) = read_flow(packet, frame, port.bridge) {
+        note_incoming(&flow.key, tables);
+    }
 }
 
 /// Records the flow of a frame if a container sent it. `of_other` says who has sent what no container of ours has: it gets the flow, and the ifindex

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::nat::connection::{Direction, Fate, is_assured};
 use shunt_dataplane::tables::{Claimant, Followed, Inserted};
@@ -78,7 +79,8 @@ impl MemoryTables {
     pub(super) fn assure(&self, entries: [(TupleKey, Translation); 2]) {
         let mut assured = self.assured.borrow_mut();
         let new = entries.iter().filter(|(key, _)| !assured.contains_key(key)).count();
-        if assured.len() + new > self.room {
+        let has_room = self.shares.borrow().get(&entries[1].1.slot()).is_none_or(Share::has_room);
+        if assured.len() + new > self.room || !has_room {
             return;
         }
         for (key, value) in entries {

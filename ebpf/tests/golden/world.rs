@@ -299,7 +299,7 @@ pub fn link_locals(now: u64) -> Vec<(PortKey, LinkLocal)> {
     vec![chosen("san", 10, now.saturating_sub(10_000_000_000)), chosen("sampi", 11, now + 1_000_000_000_000)]
 }
 
-/// Nu's port 5353 was asked by the client's port 4001, and alpha's port 53 by the node's 8053, over both families.
+/// Nu's port 5353 was asked by the client's port 4001, and alpha's port 53 and the client's port 5060 by the node's 8053, over both families.
 pub fn incoming_flows() -> Vec<FlowKey> {
     let asked = [
         ("nu", 5353, super::outside::CLIENT, 4001),
@@ -313,7 +313,14 @@ pub fn incoming_flows() -> Vec<FlowKey> {
             FlowKey::of(BRIDGE, 17, own, End { address: asker.into(), port: L4Port::from(from) })
         })
     };
-    asked.into_iter().flat_map(flows).collect()
+    let by_node = super::outside::NODE.into_iter().zip(super::outside::CLIENT).map(|((own, _), client)| {
+        let end = |text: &str, port: u16| {
+            let address = text.parse::<std::net::IpAddr>().expect("an address");
+            End { address: address.into(), port: L4Port::from(port) }
+        };
+        FlowKey::of(BRIDGE, 17, end(own, 8053), end(client, 5060))
+    });
+    asked.into_iter().flat_map(flows).chain(by_node).collect()
 }
 
 /// One flow is the kernel's: TCP between delta's port 80 and alpha's port 40000 (0x9c40), over IPv4.

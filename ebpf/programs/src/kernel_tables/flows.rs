@@ -63,12 +63,13 @@ pub(super) fn follow(
     }
 }
 
-/// Moves both entries of a connection to the map where they belong. What stands in `FLOWS` is found behind `ASSURED`, so it stays there.
+/// Moves both entries of a connection to the map where they belong. What stands in `FLOWS` is found behind `ASSURED`, so it stays there; a
+/// connection that is too many for its container, as those may be that were opened at once, has nothing but that.
 #[inline(always)]
 fn settle(mine: (&TupleKey, &Translation), other: (&TupleKey, &Translation), is_assured: bool) {
     let slot = mine.1.slot();
     if is_assured {
-        if assure(other, slot) && !assure(mine, slot) {
+        if shares::has_room(slot) && assure(other, slot) && !assure(mine, slot) {
             release(other.0, slot);
         }
         return;

@@ -43,6 +43,12 @@ pub(super) fn pay_back(slot: u32, side: usize) {
     }
 }
 
+/// Whether the container may have one more entry of `ASSURED`.
+#[inline(always)]
+pub(super) fn has_room(slot: u32) -> bool {
+    SHARES.get(slot).is_none_or(Share::has_room)
+}
+
 /// Counts entries of `ASSURED`.
 #[inline(always)]
 pub(super) fn count(slot: u32, entries: i64) {
