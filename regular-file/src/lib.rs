@@ -1,7 +1,9 @@
 //! Files that a configuration names, or that stand in a directory: only regular ones are opened. Whoever opens a pipe waits for its other
-//! end, and a device does something.
+//! end, and a device does something. What is written is there whole or not at all ([`replace`]).
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test"))]
+
+mod whole;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -9,6 +11,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use nix::fcntl::OFlag;
+
+pub use whole::{LONGEST_NAME, Outlives, remove, replace, unfinished};
 
 /// Opens a file for reading. The path may be a link to it.
 ///

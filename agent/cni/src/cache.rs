@@ -13,10 +13,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use shunt_regular_file::read_own;
+use shunt_regular_file::{LONGEST_NAME, Outlives, read_own, remove};
 
 use crate::failure::{Failure, codes};
-use crate::files::{self, NAME_MAX, Outlives};
+use crate::files;
 use crate::list::NetworkList;
 use crate::netns_id::{self, Now};
 use crate::proto::v1::{Attachment, ListedAttachment};
@@ -33,9 +33,6 @@ const MOST: usize = 100_000;
 /// Entries of a page, and bytes of their results from which on no other one is added.
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 256 << 10;
-
-/// Bytes of a result's file's name, less those of the name under which it is written first.
-const LONGEST_FILE_NAME: usize = NAME_MAX - ".".len() - ".new".len();
 
 /// What is known of an attachment.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -163,9 +160,9 @@ impl Cache {
     pub(crate) fn admits(&self, network: &str, subject: &Subject) -> Result<(), Failure> {
         let path = self.file(network, &subject.container, &subject.ifname);
         let length = path.file_name().unwrap_or_default().len();
-        if length > LONGEST_FILE_NAME {
+        if length > LONGEST_NAME {
             let why = format!(
-                "network, container id and interface have {length} bytes as a file's name, more than {LONGEST_FILE_NAME}"
+                "network, container id and interface have {length} bytes as a file's name, more than {LONGEST_NAME}"
             );
             return Err(Failure::new(codes::ENVIRONMENT, why));
         }
@@ -208,7 +205,7 @@ impl Cache {
         if !path.exists() || load(&path).is_some_and(|found| !found.is_about(network, subject)) {
             return Ok(());
         }
-        files::remove(&path).map_err(|error| failed(&path, &error))
+        remove(&path).map_err(|error| failed(&path, &error))
     }
 
     /// All that is known of a network.

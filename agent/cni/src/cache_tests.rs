@@ -72,7 +72,7 @@ fn two_attachments_whose_files_have_one_name_are_kept_apart() {
 fn names_that_make_no_file_are_refused_and_nothing_is_there_to_remove() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::in_directory(folder.path());
-    let longest = "c".repeat(LONGEST_FILE_NAME - "a--eth0".len());
+    let longest = "c".repeat(LONGEST_NAME - "a--eth0".len());
     cache.admits("a", &subject(&longest)).unwrap();
     cache.write(&Cached::of(&list("a"), &subject(&longest), (None, Value::Null))).unwrap();
     let refused = cache.admits("a", &subject(&(longest + "c"))).unwrap_err();

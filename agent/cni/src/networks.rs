@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use shunt::call::check_identifier;
-use shunt_regular_file::read_own;
+use shunt_regular_file::{Outlives, read_own, remove};
 
 use crate::failure::{Failure, codes};
-use crate::files::{self, Outlives};
+use crate::files;
 use crate::list::NetworkList;
 
 /// Networks that are kept.
@@ -79,7 +79,7 @@ impl Networks {
     /// Code 5.
     pub(crate) fn unregister(&self, name: &str) -> Result<(), Failure> {
         let path = self.file(name);
-        files::remove(&path).map_err(|error| failed(&path, &error))
+        remove(&path).map_err(|error| failed(&path, &error))
     }
 
     /// The names, sorted.

@@ -2,15 +2,14 @@
 //! the agent has written it: what an operator has put in its place stays.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
 use shunt_netlink::prefix;
-use shunt_regular_file::read_own;
+use shunt_regular_file::{Outlives, read_own, replace};
 
 pub(crate) use super::mark::NETWORK;
 use super::mark::{LONGEST, MARK, is_marked, managed};
@@ -26,9 +25,6 @@ const MOST_EARLIER: usize = 8;
 
 /// The names that runtimes look for (libcni).
 const EXTENSIONS: [&str; 3] = ["conf", "conflist", "json"];
-
-/// The end of a file's name that is being written. No runtime reads such a file.
-const UNFINISHED: &str = "shunt-unfinished";
 
 /// What a configuration says beside the prefixes that others have.
 #[derive(Clone, Copy, Debug)]
@@ -103,28 +99,8 @@ pub(crate) fn write(path: &Path, content: &Value) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    replace(path, format!("{content:#}\n").as_bytes(), 0o644).map(|()| true)
-}
-
-/// Replaces a file in one step.
-///
-/// # Errors
-/// The file system's; the file is as it was.
-pub(crate) fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let unfinished = path.with_added_extension(UNFINISHED);
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&unfinished)?;
-        // Whatever the process's mask says.
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)
-    })();
-    if written.is_err() {
-        let _absent = fs::remove_file(&unfinished);
-    }
-    written
+    // No runtime reads the unfinished one: its name ends in none of theirs.
+    replace(path, format!("{content:#}\n").as_bytes(), 0o644, Outlives::Power).map(|()| true)
 }
 
 /// A configuration of somebody else's that runtimes read instead, as its name comes first.
@@ -142,6 +118,8 @@ pub(crate) fn read_first(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::super::mark::is_managed;
     use super::*;
 

@@ -4,10 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use shunt_regular_file::read_own;
+use shunt_regular_file::{Outlives, read_own, replace};
 
 use super::Members;
-use super::conflist::replace;
 
 /// The file's name in the state directory.
 const FILE: &str = "cluster.json";
@@ -43,7 +42,7 @@ pub(crate) fn read(state_dir: &Path) -> Members {
 /// The file system's; the file is as it was.
 pub(crate) fn write(state_dir: &Path, members: &Members) -> io::Result<()> {
     fs::create_dir_all(state_dir)?;
-    replace(&path(state_dir), &serde_json::to_vec(members)?, 0o600)
+    replace(&path(state_dir), &*serde_json::to_vec(members)?, 0o600, Outlives::Power)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Where the plugin is beside the default directory: noted by who puts it there, so that an upgrade renews it and an uninstallation takes it
 //! away. One file in the state directory, written before the plugin is, and bounded.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use shunt_regular_file::read_own;
+use shunt_regular_file::{Outlives, read_own, remove, replace, unfinished};
 
 /// Where runtimes look for plugins unless they are told otherwise.
 pub const DEFAULT: &str = "/opt/cni/bin";
@@ -65,13 +65,7 @@ pub fn note(state_dir: &Path, directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let path = path(state_dir);
-    let unfinished = path.with_added_extension("new");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    file.write_all(&serde_json::to_vec(&directories)?)?;
-    file.sync_all()?;
-    fs::rename(unfinished, path)
+    replace(&path(state_dir), &*serde_json::to_vec(&directories)?, 0o600, Outlives::Power)
 }
 
 /// Removes the note, which may be absent.
@@ -80,17 +74,13 @@ pub fn note(state_dir: &Path, directory: &Path) -> io::Result<()> {
 /// The file system's.
 pub fn forget(state_dir: &Path) -> io::Result<()> {
     let path = path(state_dir);
-    for path in [path.with_added_extension("new"), path] {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    [unfinished(&path), path].iter().try_for_each(|path| remove(path))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -128,5 +118,13 @@ mod tests {
         note(&state, dir.path()).unwrap();
         assert_eq!(noted(&state), [dir.path()]);
         assert!(note(&dir.path().join("none/state"), &state).is_err(), "no directory of a node");
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_written_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(path(dir.path())).unwrap();
+        note(dir.path(), Path::new("/elsewhere")).unwrap_err();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -170,6 +170,7 @@ mod tests {
             "departed.json",
             "departed.json.unfinished",
             "cluster.json",
+            ".cluster.json.new",
             "cluster.json.shunt-unfinished",
             "quarantine/whatever",
             "claims/4f0c.json",

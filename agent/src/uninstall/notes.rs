@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use shunt_agent_api::{AttachmentKey, BridgePort, HandedOver};
 use shunt_netlink::link::links;
 use shunt_netlink::{Connection, NetlinkError};
-use shunt_regular_file::read_own;
+use shunt_regular_file::{Outlives, read_own, replace};
 
 /// The notes beside a socket.
 #[derive(Clone, Debug)]
@@ -41,9 +41,8 @@ impl Notes {
     pub(super) fn put(&self, noted: &HandedOver) -> io::Result<()> {
         fs::create_dir_all(HandedOver::directory(&self.socket))?;
         let path = HandedOver::path(&self.socket, &noted.key);
-        let unfinished = path.with_added_extension("new");
-        fs::write(&unfinished, serde_json::to_vec(noted)?)?;
-        fs::rename(unfinished, path)
+        // The rules outlive no loss of power either.
+        replace(&path, &*serde_json::to_vec(noted)?, 0o600, Outlives::Process)
     }
 
     /// Removes a note, and the directory behind the last one.
@@ -70,4 +69,30 @@ impl Notes {
 
 fn read(path: &Path) -> Option<HandedOver> {
     serde_json::from_slice(&read_own(path, HandedOver::LONGEST).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_again_and_one_that_cannot_be_written_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let notes = Notes::beside(&dir.path().join("agent.sock"));
+        let [one, two] = ["one", "two"].map(|container| HandedOver {
+            key: AttachmentKey { network: "pods".into(), container: container.into(), ifname: "eth0".into() },
+            host: (7, "veth1".into()),
+            host_ports: None,
+            masquerading: None,
+        });
+        notes.put(&one).unwrap();
+        assert_eq!(read(&HandedOver::path(&notes.socket, &one.key)).as_ref(), Some(&one));
+        fs::create_dir(HandedOver::path(&notes.socket, &two.key)).unwrap();
+        notes.put(&two).unwrap_err();
+        let directory = HandedOver::directory(&notes.socket);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 2);
+        fs::remove_dir(HandedOver::path(&notes.socket, &two.key)).unwrap();
+        notes.take(&one.key);
+        assert!(!directory.exists());
+    }
 }
