@@ -54,6 +54,15 @@ pub(crate) struct Swept {
 }
 
 impl Swept {
+    /// # Errors
+    /// What stays and why.
+    pub(crate) fn all_gone(self) -> io::Result<()> {
+        let Self { foreign, failed, .. } = self;
+        let foreign = foreign.iter().map(|path| format!("{}: not shunt's, and not removed", path.display()));
+        let stay: Vec<_> = failed.into_iter().chain(foreign).collect();
+        if stay.is_empty() { Ok(()) } else { Err(io::Error::other(stay.join("; "))) }
+    }
+
     fn stay(&self) -> usize {
         self.foreign.len() + self.failed.len()
     }
@@ -75,6 +84,29 @@ pub(crate) fn sweep(directory: &Path, own: &[Own]) -> Swept {
     swept
 }
 
+/// Removes a directory of shunt's with what shunt makes in it; a link in its place is another's. It may be absent.
+pub(crate) fn remove(directory: &Path, inside: &[Own]) -> Swept {
+    let mut swept = Swept::default();
+    match fs::symlink_metadata(directory) {
+        Ok(found) if found.is_dir() => remove_into(directory, inside, &mut swept),
+        Ok(_) => swept.foreign.push(directory.to_path_buf()),
+        Err(error) => swept.note(Err(error), directory),
+    }
+    swept
+}
+
+fn remove_into(directory: &Path, inside: &[Own], swept: &mut Swept) {
+    if is_mounted(directory) {
+        return swept.foreign.push(directory.to_path_buf());
+    }
+    let before = swept.stay();
+    sweep_into(directory, inside, swept);
+    if swept.stay() == before {
+        swept.own += 1;
+        swept.note(fs::remove_dir(directory), directory);
+    }
+}
+
 fn sweep_into(directory: &Path, own: &[Own], swept: &mut Swept) {
     let entries = match entries(directory) {
         Ok(entries) => entries,
@@ -87,15 +119,7 @@ fn sweep_into(directory: &Path, own: &[Own], swept: &mut Swept) {
                 swept.own += 1;
                 swept.note(fs::remove_file(&path), &path);
             }
-            Some(Kind::Directory(_)) if is_mounted(&path) => swept.foreign.push(path),
-            Some(Kind::Directory(inside)) => {
-                let before = swept.stay();
-                sweep_into(&path, inside, swept);
-                if swept.stay() == before {
-                    swept.own += 1;
-                    swept.note(fs::remove_dir(&path), &path);
-                }
-            }
+            Some(Kind::Directory(inside)) => remove_into(&path, inside, swept),
         }
     }
 }
@@ -189,6 +213,26 @@ mod tests {
         let none = dir.path().join("none");
         assert_eq!(sweep(&none, OWN), Swept::default());
         assert!(!is_in(&none, OWN));
+    }
+
+    #[test]
+    fn a_directory_of_shunts_goes_unless_anothers_is_in_it_or_in_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let [records, link] = ["records", "link"].map(|name| dir.path().join(name));
+        remove(&records, INSIDE).all_gone().unwrap();
+        fs::create_dir(&records).unwrap();
+        for file in ["a.json", "note"] {
+            fs::write(records.join(file), "").unwrap();
+        }
+        symlink(&records, &link).unwrap();
+        for (directory, stays) in [(&link, &link), (&records, &records.join("note"))] {
+            let why = remove(directory, INSIDE).all_gone().unwrap_err().to_string();
+            assert_eq!(why, format!("{}: not shunt's, and not removed", stays.display()));
+        }
+        assert_eq!(names(&records), ["note"]);
+        fs::remove_file(records.join("note")).unwrap();
+        remove(&records, INSIDE).all_gone().unwrap();
+        assert_eq!(names(dir.path()), ["link"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use shunt_dataplane::abi::ABI_VERSION;
 use super::attach::cgroup::SocketProgram;
 use super::attach::hook::{Program, ProgramSet};
 use super::exclusive::NOTE;
-use crate::owned::Own;
+use crate::owned::{self, Own};
 
 /// The directories of one version that are there as long as it is.
 const FOLDERS: [&str; 9] =
@@ -140,7 +140,7 @@ impl Pins {
     /// Makes the directory of those maps, without what an agent has left there that was killed.
     ///
     /// # Errors
-    /// The file system's.
+    /// As [`Pins::remove_watch`], or the file system's.
     pub fn create_watch(&self) -> io::Result<()> {
         self.remove_watch()?;
         make(&self.root.join(WATCH))
@@ -149,12 +149,22 @@ impl Pins {
     /// Removes it; the maps go with the programs that use them.
     ///
     /// # Errors
-    /// The file system's.
+    /// What stays: another's, or what the file system does not remove.
     pub fn remove_watch(&self) -> io::Result<()> {
-        match fs::remove_dir_all(self.root.join(WATCH)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        owned::remove(&self.root.join(WATCH), PINNED).all_gone()
+    }
+
+    /// Removes the directory of this version with all that agents pin there.
+    ///
+    /// # Errors
+    /// As [`Pins::remove_watch`].
+    pub fn remove(&self) -> io::Result<()> {
+        owned::remove(&self.root, OF_VERSION).all_gone()
+    }
+
+    /// Whether anything of an agent's is there.
+    pub fn are_there(&self) -> bool {
+        owned::is_in(&self.root, OF_VERSION)
     }
 
     /// Every pinned link; files with other names belong to others.
@@ -192,7 +202,6 @@ fn read_name(name: &str) -> Option<(Program, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owned;
 
     #[test]
     fn what_agents_make_on_bpffs_is_theirs_and_nothing_else() {
@@ -208,6 +217,21 @@ mod tests {
         stays.sort();
         assert_eq!(stays, ["cilium", "note", "v2x", "vmlinux"].map(|name| dir.path().join(name)));
         assert!(!owned::is_in(dir.path(), OWN), "all of theirs is gone");
+    }
+
+    #[test]
+    fn what_is_anothers_among_watched_maps_stays_and_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let pins = Pins::create(dir.path()).unwrap();
+        pins.create_watch().unwrap();
+        fs::write(pins.watch("WATCH"), "").unwrap();
+        let anothers = pins.watch("backup");
+        fs::create_dir(&anothers).unwrap();
+        let why = pins.remove_watch().unwrap_err().to_string();
+        assert!(why.starts_with(&format!("{}: not shunt's", anothers.display())), "{why}");
+        assert!(anothers.exists() && !pins.watch("WATCH").exists());
+        fs::remove_dir(&anothers).unwrap();
+        pins.create_watch().unwrap();
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct Older {
     pins: Pins,
 }
 
-/// The older versions below `bpffs`, the latest first.
+/// The older versions below `bpffs`, the latest first. A directory in which nothing is an agent's is none.
 ///
 /// # Errors
 /// [`VersionError::Newer`]: nothing may be changed.
@@ -66,7 +66,10 @@ pub fn older(bpffs: &Path) -> Result<Vec<Older>, VersionError> {
         let path = entry.map_err(failed)?.path();
         match version(&path) {
             Some(found) if found > ABI_VERSION => return Err(VersionError::Newer { path, found }),
-            Some(abi) if abi < ABI_VERSION => older.push(Older { abi, pins: Pins::at(path) }),
+            Some(abi) if abi < ABI_VERSION => {
+                let pins = Pins::at(path);
+                older.extend(pins.are_there().then_some(Older { abi, pins }));
+            }
             _ => {}
         }
     }
@@ -131,7 +134,12 @@ impl Older {
     /// # Errors
     /// [`VersionError::Pins`].
     pub fn carry_links(&self, ours: &Pins) -> Result<(), VersionError> {
-        for link in self.pins.links().map_err(self.failed())? {
+        let links = match self.pins.links() {
+            // A removal that was interrupted has left none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            links => links.map_err(self.failed())?,
+        };
+        for link in links {
             carry(&link.path, &ours.link(link.program, link.ifindex)).map_err(self.failed())?;
         }
         for ifindex in self.pins.nics().map_err(self.failed())? {
@@ -140,12 +148,12 @@ impl Older {
         Ok(())
     }
 
-    /// Removes the rest: detached programs and unused maps.
+    /// Removes the rest: detached programs and unused maps. What is another's stays.
     ///
     /// # Errors
-    /// [`VersionError::Pins`].
+    /// [`VersionError::Pins`], which names what stays.
     pub fn remove(&self) -> Result<(), VersionError> {
-        fs::remove_dir_all(self.pins.root()).map_err(self.failed())
+        self.pins.remove().map_err(self.failed())
     }
 
     fn failed(&self) -> impl Fn(io::Error) -> VersionError {
@@ -156,4 +164,29 @@ impl Older {
 
 fn carry(from: &Path, to: &Path) -> io::Result<()> {
     if to.exists() { fs::remove_file(from) } else { fs::rename(from, to) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_anothers_below_an_older_version_stays_and_is_named_and_is_no_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for directory in ["v0/links", "v0/maps", "v0/backup"] {
+            fs::create_dir_all(path(directory)).unwrap();
+        }
+        for file in ["v0/maps/PORTS", "v0/links/from_container-7", "v0/backup/links"] {
+            fs::write(path(file), "").unwrap();
+        }
+        let found = older(dir.path()).unwrap();
+        let abis: Vec<_> = found.iter().map(|older| older.abi).collect();
+        assert_eq!(abis, [0]);
+        let why = found[0].remove().unwrap_err().to_string();
+        assert!(why.contains("/v0/backup: not shunt's, and not removed"), "{why}");
+        assert!(path("v0/backup/links").exists() && !path("v0/maps").exists() && !path("v0/links").exists());
+        found[0].carry_links(&Pins::at(path("v2"))).unwrap();
+        assert!(older(dir.path()).unwrap().is_empty(), "nothing of an agent's is left");
+    }
 }
