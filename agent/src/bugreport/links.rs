@@ -29,8 +29,8 @@ pub(super) fn jobs(places: &Places) -> Vec<Job> {
 fn named(places: &Places) -> BTreeSet<String> {
     let ports = recorded(&places.state_dir).map(|recorded| recorded.ports).unwrap_or_default();
     let of_ports = ports.into_iter().flat_map(|port| [port.host.name, port.bridge.name]);
-    let uplinks = Options::read(&places.config).map(|options| options.uplinks).unwrap_or_default();
-    of_ports.chain(uplinks.into_keys()).collect()
+    let (options, _) = Options::read_usable(Some(&places.config));
+    of_ports.chain(options.uplinks.into_keys()).collect()
 }
 
 fn shown(named: &BTreeSet<String>) -> Result<Had, Lack> {

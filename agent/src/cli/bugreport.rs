@@ -84,9 +84,9 @@ impl Bugreport {
         self.output.clone().unwrap_or_else(|| default_name(&packed.node, packed.time).into())
     }
 
-    /// A configuration that cannot be read has the defaults: why is told in the report.
+    /// What cannot be used of a configuration has the defaults: why is told in the report.
     fn places(&self) -> Places {
-        let options = Options::read(&self.config).unwrap_or_default();
+        let (options, _) = Options::read_usable(Some(&self.config));
         let node = options.kubernetes.as_ref().and_then(|kubernetes| kubernetes.node.clone());
         let config = shunt_agent::config::Config::from(options);
         let from_environment = std::env::var_os(SOCKET_ENV).is_some_and(|value| !value.is_empty());

@@ -57,7 +57,8 @@ impl InstallPlugin {
             Some(plugin) => plugin,
             None => beside(&std::env::current_exe()?),
         };
-        let file = Options::read_default().unwrap_or_default();
+        // A fault of the file is not the plugin's: `upgrade --check` tells it before.
+        let (file, _) = Options::read_usable(None);
         let state_dir = self.state_dir.or(file.state_dir).unwrap_or_else(|| DEFAULT_STATE_DIR.into());
         let mut done = Vec::new();
         let (bin_dir, others) = match self.bin_dir {

@@ -18,7 +18,8 @@ use super::on_host;
 use super::printing::{code_of, code_with, complain, print_json, print_text};
 
 /// What to do about a file that cannot be used: it may say where the agent's directories are.
-const WITHOUT_FILE: &str = "Correct the file, or say --force: that goes on with the defaults";
+const BAD_FILE: &str =
+    "Correct the file, or say --force: that goes on with what can be used of it, and else the defaults";
 
 /// Run it where the agent runs, in the node's network namespace, whether the agent runs or not.
 #[derive(Args, Debug)]
@@ -78,27 +79,23 @@ impl Uninstall {
             let error = on_host::start_again(&words);
             return refuse(&format!("the host's files cannot be reached: {error}"), UNREACHABLE);
         }
-        let read = self.config.as_deref().map_or_else(Options::read_default, Options::read);
-        let (file, fault) = match read {
-            Ok(file) => (file, None),
-            Err(error) => (Options::default(), Some(error)),
-        };
+        let (file, fault) = Options::read_usable(self.config.as_deref());
         let _written_to_the_end = logging::start(LogFormat::Text);
         let (only_look, force, json) = (self.check, self.force, self.json);
         let (config, places) = self.places(file);
-        let is_without_file = fault.is_some();
+        let is_guessed = fault.is_some();
         if let Some(fault) = fault {
             if !force && is_there(&config, &places) {
-                return refuse(&format!("{fault}\n{WITHOUT_FILE}"), USAGE);
+                return refuse(&format!("{fault}\n{BAD_FILE}"), USAGE);
             }
-            complain(format_args!("{fault}\ngoing on without the file, with the defaults"));
+            complain(format_args!("{fault}\n{}", guessed(&config, &places)));
         }
         if only_look {
             return look(&config, &places, json);
         }
         match uninstall(&config, &places, force) {
             Ok(done) if json => code_of(print_json(&in_json(&done))),
-            Ok(done) => say(&report(&done, is_without_file.then_some(&config)), ExitCode::SUCCESS),
+            Ok(done) => say(&report(&done, is_guessed.then_some(&config)), ExitCode::SUCCESS),
             Err(error @ UninstallError::Obstacles(_)) => refuse(&error.to_string(), INCONSISTENT),
             Err(error) => refuse(&error.to_string(), UNREACHABLE),
         }
@@ -125,6 +122,19 @@ impl Uninstall {
         };
         (config, places)
     }
+}
+
+/// Where everything is taken to be where the file does not say all of it.
+fn guessed(config: &Config, places: &Places) -> String {
+    let Config { state_dir, bpffs, socket, .. } = config;
+    let plugins: Vec<_> = places.bin_dirs.iter().map(|directory| directory.display().to_string()).collect();
+    format!(
+        "going on with what can be used of the file, and else the defaults: state in {}, pins in {}, the socket {}, plugins in {}",
+        state_dir.display(),
+        bpffs.display(),
+        socket.display(),
+        plugins.join(", ")
+    )
 }
 
 /// `--check`.
@@ -156,7 +166,7 @@ fn in_json(done: &Uninstalled) -> Value {
     })
 }
 
-/// What was done; `guessed` is where it was looked without the agent's file.
+/// What was done; `guessed` is where it was looked as far as the agent's file could be used.
 fn report(done: &Uninstalled, guessed: Option<&Config>) -> String {
     let mut report = Vec::new();
     report.extend(done.stopped.map(|pid| format!("stopped the agent (process {pid})")));

@@ -75,19 +75,30 @@ impl ConfigFile {
     /// Why [`ConfigFile::options`] refuses it: every line that is no TOML, else every key that cannot be used, at most 64. Each
     /// key is taken out once it is told, and the rest is read again.
     pub fn faults(&self) -> Vec<Fault> {
+        self.look().1
+    }
+
+    /// What it says without the keys that [`ConfigFile::faults`] tells. Nothing of a file that is no TOML, or has more faults than are told.
+    pub fn usable(&self) -> Options {
+        self.look().0
+    }
+
+    fn look(&self) -> (Options, Vec<Fault>) {
         let lines = Lines::of(&self.text);
-        let (table, errors) = DeTable::parse_recoverable(&self.text);
+        let (mut table, errors) = DeTable::parse_recoverable(&self.text);
         if !errors.is_empty() {
             let mut faults: Vec<_> = errors.iter().map(|error| Fault::of_syntax(error, &lines)).collect();
             // What follows from a fault is in the same line.
             faults.dedup_by_key(|fault| fault.line);
             faults.truncate(MOST_FAULTS);
-            return faults;
+            return (Options::default(), faults);
         }
-        let mut faults = Vec::new();
-        let (mut table, whole) = (table, self.text.len());
-        while faults.len() < MOST_FAULTS {
-            let Err(error) = Options::deserialize(Deserializer::from(table.clone())) else { break };
+        let (mut faults, whole) = (Vec::new(), self.text.len());
+        let options = loop {
+            let error = match Options::deserialize(Deserializer::from(table.clone())) {
+                Ok(options) => break options,
+                Err(error) => error,
+            };
             let bytes = error.span().unwrap_or(whole..whole);
             let key = Key::at(table.get_ref(), &bytes);
             let line = key.is_some().then(|| lines.number(bytes.start));
@@ -97,12 +108,13 @@ impl ConfigFile {
                 reason(error.message()).to_owned(),
                 cure(error.message()),
             ));
-            if !key.is_some_and(|key| key.take_out(table.get_mut())) {
-                break;
+            let is_out = key.is_some_and(|key| key.take_out(table.get_mut()));
+            if !is_out || faults.len() == MOST_FAULTS {
+                break Options::default();
             }
-        }
+        };
         faults.sort_by_key(|fault| fault.line);
-        faults
+        (options, faults)
     }
 }
 
@@ -121,20 +133,14 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 impl Options {
-    /// Reads a TOML file.
-    ///
-    /// # Errors
-    /// [`ConfigError`], with the line of an unknown key.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        ConfigFile::open(path)?.options()
-    }
-
-    /// Reads [`DEFAULT_FILE`]; every option is absent without it.
-    ///
-    /// # Errors
-    /// As [`Options::read`].
-    pub fn read_default() -> Result<Self, ConfigError> {
-        ConfigFile::open_default()?.map_or_else(|| Ok(Self::default()), |file| file.options())
+    /// Reads a file, or [`DEFAULT_FILE`] if there is one: what can be used of it ([`ConfigFile::usable`]), and why not all of it. For
+    /// verbs that are wanted with any file; an agent starts with a good one only.
+    pub fn read_usable(path: Option<&Path>) -> (Self, Option<ConfigError>) {
+        match path.map_or_else(ConfigFile::open_default, |path| ConfigFile::open(path).map(Some)) {
+            Ok(Some(file)) => (file.usable(), file.options().err()),
+            Ok(None) => (Self::default(), None),
+            Err(error) => (Self::default(), Some(error)),
+        }
     }
 }
 
@@ -193,6 +199,27 @@ mod tests {
             assert_eq!(found, lines, "{text:?}: {:?}", file(text).faults());
             file(text).options().unwrap_err();
         }
+    }
+
+    #[test]
+    fn what_can_be_used_of_a_file_is_read_beside_what_cannot() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.toml");
+        let text = "admision = 'warn'\nstate_dir = '/srv/shunt'\nbpffs = 5\n[cluster]\nenabled = true\n\
+                    routes = 'nowhere'\ncni_bin_dir = '/usr/lib/cni'\n";
+        fs::write(&path, text).unwrap();
+        let (options, fault) = Options::read_usable(Some(&path));
+        assert!(fault.is_some_and(|fault| fault.to_string().contains("admision")));
+        assert_eq!((options.state_dir, options.bpffs), (Some("/srv/shunt".into()), None));
+        let cluster = options.cluster.unwrap();
+        assert!(cluster.enabled && cluster.cni_bin_dir == Path::new("/usr/lib/cni"));
+        let good = file("socket = '/a'\n[uplinks.eth1]\negress = '1G'");
+        assert_eq!(good.usable(), good.options().unwrap());
+        let crowded: String = (0..MOST_FAULTS).map(|n| format!("key{n} = {n}\n")).collect();
+        for text in ["state_dir = '/srv/shunt'\nsocket '/a'", &*(crowded + "state_dir = '/srv/shunt'")] {
+            assert_eq!(file(text).usable(), Options::default(), "{text}");
+        }
+        assert!(Options::read_usable(Some(&path.join("none"))).1.is_some());
     }
 
     #[test]

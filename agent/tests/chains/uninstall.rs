@@ -234,7 +234,8 @@ fn a_file_that_no_agent_can_use_is_named_and_given_up_with_force() {
     let Some(stage) = Stage::set() else { return };
     let drop_in = DropIn::before(&stage).install();
     let file = stage.lab.root().join("broken.toml");
-    fs::write(&file, "admision = 'warn'").unwrap();
+    let cluster = "[cluster]\nenabled = true\ncni_bin_dir = '/nonexistent/cni'\nconflist = '/nonexistent/10'";
+    fs::write(&file, format!("admision = 'warn'\n{cluster}")).unwrap();
     let file = file.to_str().unwrap();
     for more in [&["--check", "--config", file][..], &["--config", file]] {
         let refused = drop_in.uninstall(&stage, more);
@@ -247,6 +248,7 @@ fn a_file_that_no_agent_can_use_is_named_and_given_up_with_force() {
     let said = text(&forced);
     assert!(forced.status.success() && said.contains(file) && said.contains("the defaults"), "{said}");
     assert!(said.contains("may name others"), "{said}");
+    assert!(said.contains("/nonexistent/cni"), "what can be used of it is: {said}");
     drop_in.assert_gone(&stage);
     // It keeps nothing from being asked for once nothing is there.
     drop_in.install_agent();
