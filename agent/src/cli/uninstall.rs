@@ -14,8 +14,8 @@ use shunt_agent::uninstall::{
 };
 
 use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
-use super::on_host;
 use super::printing::{code_of, code_with, complain, print_json, print_text};
+use super::{node_test, on_host};
 
 /// What to do about a file that cannot be used: it may say where the agent's directories are.
 const BAD_FILE: &str =
@@ -93,6 +93,9 @@ impl Uninstall {
         if only_look {
             return look(&config, &places, json);
         }
+        // While their plugins are there.
+        let left = node_test::release(&places.bin_dirs);
+        left.iter().for_each(|what| complain(format_args!("left by `shunt-agent test`: {what}")));
         match uninstall(&config, &places, force) {
             Ok(done) if json => code_of(print_json(&in_json(&done))),
             Ok(done) => say(&report(&done, is_guessed.then_some(&config)), ExitCode::SUCCESS),

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -287,4 +287,54 @@ fn a_del_that_fails_is_tried_once_more_and_what_is_left_is_told() {
         };
         assert!(said.lines().any(is_told), "{name}: {said}");
     }
+}
+
+#[test]
+fn what_a_killed_test_left_is_deleted_by_the_next_one() {
+    let (stage, conflist) = node(&json!({ "portMappings": true }));
+    let mut child = start(&stage, &mut command(&stage, &conflist, &[]));
+    while stage.node.agent().ports().unwrap().len() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before");
+        sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What is in the middle of a call ends it.
+    sleep(Duration::from_secs(1));
+    let leases = || std::fs::read_dir(stage.node.leases().join("pods")).unwrap().flatten();
+    let addresses = || leases().filter(|entry| entry.file_name().to_string_lossy().contains("77")).count();
+    assert!(addresses() >= 4, "two containers have an address of each family");
+    let (output, told) = run(&stage, &conflist, &[]);
+    assert!(output.status.success(), "{told:#}");
+    assert_eq!(addresses(), 0);
+    assert_nothing_left(&stage);
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once_and_says_what_the_next_test_deletes() {
+    let (stage, conflist) = node(&json!({}));
+    let deleted = stage.lab.root().join("deleted");
+    let script = format!("if [ $CNI_COMMAND = DEL ]; then touch '{}'; sleep 5; fi", deleted.display());
+    let mut slow = command_of(&stage, &conflist, &scripted(&stage, "slow", &script));
+    let mut child = start(&stage, slow.arg("--run-dir").arg(run_dir(&stage)));
+    let process = Pid::from_raw(child.id().cast_signed());
+    while stage.node.agent().ports().unwrap().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before");
+        sleep(Duration::from_millis(10));
+    }
+    kill(process, Signal::SIGINT).unwrap();
+    while !deleted.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before");
+        sleep(Duration::from_millis(10));
+    }
+    let begun = Instant::now();
+    kill(process, Signal::SIGINT).unwrap();
+    let (code, said) = said_by(child);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(code == Some(3) && said.contains("not deleted: container shunt-test-"), "{said}");
+    // Its DEL ends by itself.
+    sleep(Duration::from_secs(6));
+    let (output, told) = run(&stage, &conflist, &[]);
+    assert!(output.status.success(), "{told:#}");
+    assert_nothing_left(&stage);
 }

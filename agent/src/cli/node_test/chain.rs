@@ -1,6 +1,6 @@
 //! The node's network configuration, executed as a runtime does it (CNI specification, sections 1 and 3).
 
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// How long a plugin may take.
@@ -25,8 +25,8 @@ pub(super) const IFNAME: &str = "eth0";
 /// Why there is no container.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChainError {
-    #[error("the plugin {plugin} cannot be run from {directory}: {source}")]
-    Run { plugin: String, directory: PathBuf, source: io::Error },
+    #[error("the plugin {plugin} cannot be run from {directories}: {source}")]
+    Run { plugin: String, directories: String, source: io::Error },
     #[error("the plugin {plugin} refuses: {said}")]
     Refused { plugin: String, said: String },
     #[error(
@@ -36,14 +36,14 @@ pub(crate) enum ChainError {
 }
 
 /// A list of plugins.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Chain {
     name: String,
     #[serde(rename = "cniVersion", default = "oldest")]
     version: String,
     plugins: Vec<Map<String, Value>>,
     #[serde(skip)]
-    bin_dir: PathBuf,
+    bin_dirs: Vec<PathBuf>,
 }
 
 fn oldest() -> String {
@@ -60,9 +60,9 @@ pub(super) struct Call<'a> {
 }
 
 impl Chain {
-    /// The same with its plugins' programs in this directory.
-    pub(super) fn run_from(self, bin_dir: &Path) -> Self {
-        Self { bin_dir: bin_dir.to_path_buf(), ..self }
+    /// The same with its plugins' programs in these directories, each in the first that has it.
+    pub(super) fn run_from(self, bin_dirs: &[PathBuf]) -> Self {
+        Self { bin_dirs: bin_dirs.to_vec(), ..self }
     }
 
     /// Whether one of its plugins is shunt's.
@@ -126,15 +126,26 @@ impl Chain {
     /// # Errors
     /// The first that is not there.
     pub(super) fn find_programs(&self) -> Result<(), ChainError> {
-        self.plugins.iter().map(kind).try_for_each(|kind| {
-            let found = fs::metadata(self.bin_dir.join(kind))
-                .and_then(|found| if found.is_file() { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) });
-            found.map_err(|source| self.not_run(kind, source))
-        })
+        self.plugins.iter().map(kind).try_for_each(|kind| self.program(kind).map(drop))
+    }
+
+    /// The program of a plugin. As with libcni a path is no plugin's name.
+    fn program(&self, kind: &str) -> Result<PathBuf, ChainError> {
+        let directories = self.bin_dirs.iter().filter(|_| !kind.is_empty() && !kind.contains('/'));
+        let found = directories.map(|directory| directory.join(kind)).find(|path| path.is_file());
+        found.ok_or_else(|| self.not_run(kind, io::ErrorKind::NotFound.into()))
     }
 
     fn not_run(&self, plugin: &str, source: io::Error) -> ChainError {
-        ChainError::Run { plugin: plugin.to_owned(), directory: self.bin_dir.clone(), source }
+        let directories: Vec<_> =
+            self.bin_dirs.iter().map(|directory| directory.display().to_string()).collect();
+        ChainError::Run { plugin: plugin.to_owned(), directories: directories.join(", "), source }
+    }
+
+    /// `CNI_PATH`.
+    fn path(&self) -> OsString {
+        let directories: Vec<_> = self.bin_dirs.iter().map(|directory| directory.as_os_str()).collect();
+        directories.join(OsStr::new(":"))
     }
 
     /// Adds a container: the last plugin's result.
@@ -170,9 +181,9 @@ impl Chain {
         previous: &Value,
     ) -> Result<Value, ChainError> {
         let kind = kind(plugin);
-        let mut command = Command::new(self.bin_dir.join(kind));
+        let mut command = Command::new(self.program(kind)?);
         command.env("CNI_COMMAND", verb).env("CNI_CONTAINERID", call.id).env("CNI_NETNS", call.netns);
-        command.env("CNI_IFNAME", IFNAME).env("CNI_PATH", &self.bin_dir).env_remove("CNI_ARGS");
+        command.env("CNI_IFNAME", IFNAME).env("CNI_PATH", self.path()).env_remove("CNI_ARGS");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // A terminal's Ctrl-C is for the whole group of the test, and would kill a DEL.
         command.process_group(0);
@@ -254,6 +265,8 @@ fn wait(child: &mut Child) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -262,7 +275,8 @@ mod tests {
         let path = directory.path();
         let list = json!({ "name": "b", "cniVersion": "1.1.0", "plugins": [
             { "type": "shunt", "capabilities": { "ips": true, "bandwidth": false } }, { "type": "tuning" }] });
-        let chain = serde_json::from_value::<Chain>(list).unwrap().run_from(path);
+        let chain =
+            serde_json::from_value::<Chain>(list).unwrap().run_from(&[path.join("none"), path.to_path_buf()]);
         assert!(chain.is_ours() && chain.is_of_bridge());
         assert!(chain.has_capability("ips") && !chain.has_capability("bandwidth"));
         assert!(!chain.clone().with("mode", json!("vlan")).is_of_bridge());
@@ -278,6 +292,7 @@ mod tests {
             fs::write(path.join(name), "").unwrap();
         }
         chain.find_programs().unwrap();
+        assert_eq!(chain.path(), *format!("{0}/none:{0}", path.display()));
     }
 
     #[test]

@@ -41,9 +41,9 @@ fn beside(broken: &[ConflistError]) -> String {
 ///
 /// # Errors
 /// [`ConflistError`]; that no file names shunt says also which could not be read.
-pub(super) fn find(path: &Path, bin_dir: &Path) -> Result<Chain, ConflistError> {
+pub(super) fn find(path: &Path, bin_dirs: &[PathBuf]) -> Result<Chain, ConflistError> {
     if !path.is_dir() {
-        return read(path).and_then(|config| chain(path, config, bin_dir));
+        return read(path).and_then(|config| chain(path, config, bin_dirs));
     }
     let failed = |source| ConflistError::Read { path: path.to_path_buf(), source };
     let entries = fs::read_dir(path).map_err(failed)?;
@@ -52,7 +52,7 @@ pub(super) fn find(path: &Path, bin_dir: &Path) -> Result<Chain, ConflistError> 
     files.sort();
     let mut broken = Vec::new();
     for file in files {
-        match read_as_runtimes_do(&file, bin_dir) {
+        match read_as_runtimes_do(&file, bin_dirs) {
             Ok(chain) if chain.is_ours() => return Ok(chain),
             Ok(_) => {}
             Err(error) => broken.push(error),
@@ -65,17 +65,17 @@ fn has_extension(path: &Path, of: &[&str]) -> bool {
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| of.contains(&extension))
 }
 
-fn read_as_runtimes_do(path: &Path, bin_dir: &Path) -> Result<Chain, ConflistError> {
+fn read_as_runtimes_do(path: &Path, bin_dirs: &[PathBuf]) -> Result<Chain, ConflistError> {
     let config = read(path)?;
     if is_list(&config) != has_extension(path, &[LIST]) {
         return Err(ConflistError::Name(path.to_path_buf()));
     }
-    chain(path, config, bin_dir)
+    chain(path, config, bin_dirs)
 }
 
 fn read(path: &Path) -> Result<Value, ConflistError> {
     let mut text = String::new();
-    let read = fs::File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text));
+    let read = shunt_regular_file::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text));
     read.map_err(|source| ConflistError::Read { path: path.to_path_buf(), source })?;
     serde_json::from_str(&text).map_err(|source| ConflistError::Parse { path: path.to_path_buf(), source })
 }
@@ -84,7 +84,7 @@ fn is_list(config: &Value) -> bool {
     config.get("plugins").is_some()
 }
 
-fn chain(path: &Path, config: Value, bin_dir: &Path) -> Result<Chain, ConflistError> {
+fn chain(path: &Path, config: Value, bin_dirs: &[PathBuf]) -> Result<Chain, ConflistError> {
     let list = if is_list(&config) {
         config
     } else if config.get("type").is_some() {
@@ -94,7 +94,7 @@ fn chain(path: &Path, config: Value, bin_dir: &Path) -> Result<Chain, ConflistEr
     };
     let chain: Result<Chain, _> = serde_json::from_value(list);
     let chain = chain.map_err(|source| ConflistError::Parse { path: path.to_path_buf(), source })?;
-    Ok(chain.run_from(bin_dir))
+    Ok(chain.run_from(bin_dirs))
 }
 
 /// What libcni's `ConfListFromConf` makes of a plugin.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn refused(path: &Path) -> String {
-        find(path, path).unwrap_err().to_string()
+        find(path, &[]).unwrap_err().to_string()
     }
 
     #[test]
@@ -127,9 +127,9 @@ mod tests {
         file(path, "10-other.conflist", r#"{ "name": "a", "plugins": [{ "type": "bridge" }] }"#);
         file(path, "20-ours.conflist", r#"{ "name": "b", "plugins": [{ "type": "shunt" }] }"#);
         file(path, "15-ours.txt", r#"{ "name": "c", "plugins": [{ "type": "shunt" }] }"#);
-        assert_eq!(find(path, path).unwrap().name(), "b");
-        assert_eq!(find(&path.join("15-ours.txt"), path).unwrap().name(), "c");
-        let broken = find(&path.join("05-broken.conflist"), path).unwrap_err();
+        assert_eq!(find(path, &[]).unwrap().name(), "b");
+        assert_eq!(find(&path.join("15-ours.txt"), &[]).unwrap().name(), "c");
+        let broken = find(&path.join("05-broken.conflist"), &[]).unwrap_err();
         assert!(matches!(broken, ConflistError::Parse { .. }), "{broken}");
     }
 
@@ -139,7 +139,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let ours = r#"{ "name": "a", "type": "shunt", "capabilities": { "ips": true } }"#;
             file(directory.path(), name, ours);
-            let chain = find(directory.path(), directory.path()).unwrap();
+            let chain = find(directory.path(), &[]).unwrap();
             assert!(chain.name() == "a" && chain.is_of_bridge() && chain.has_capability("ips"), "{name}");
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use shunt_agent_api::{Client, ClientError, Reply, Request};
 
 use super::chain::Chain;
-use super::directory::{Directory, DirectoryError};
+use super::directory::Directory;
 use super::namespace::Namespace;
 use super::outside::{Outside, OutsideError};
 use super::sandbox::{Sandbox, SandboxError};
@@ -20,8 +20,6 @@ pub(super) const SERVER: u16 = 7;
 /// Why the test cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroundError {
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
     #[error("container {0}: {1}")]
     Sandbox(&'static str, SandboxError),
     #[error("a host beyond the node: {0}")]
@@ -48,17 +46,16 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Makes all of it; its namespaces are held within a directory.
+    /// Makes all of it in the directory that holds its namespaces.
     ///
     /// # Errors
     /// [`GroundError`]; nothing is left then but what is told.
     pub(super) fn make(
         chain: Chain,
         socket: PathBuf,
-        within: &Path,
+        directory: Directory,
         undeleted: Undeleted,
     ) -> Result<Self, GroundError> {
-        let directory = Directory::take(within, undeleted.clone())?;
         // An agent that does not answer lets no plugin succeed, and its message is better than theirs.
         Client::connect(&socket).and_then(|mut client| client.ask(Request::Status))?;
         let host_port = chain.has_capability("portMappings").then(free_port).transpose();

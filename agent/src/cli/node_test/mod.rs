@@ -9,6 +9,8 @@ mod ground;
 mod kernel_bridge;
 mod load;
 mod namespace;
+mod notes;
+mod other_bridge;
 mod outside;
 mod perf;
 mod policies;
@@ -19,8 +21,8 @@ mod talk;
 mod undeleted;
 
 use std::io;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,6 +32,7 @@ use nix::sys::signal::{SigSet, Signal};
 use shunt_agent_api::socket_path;
 
 use self::conflist::ConflistError;
+use self::directory::{Directory, DirectoryError, left};
 use self::ground::{Ground, GroundError};
 use self::perf::Measured;
 use self::report::Report;
@@ -68,6 +71,8 @@ enum TestError {
     #[error(transparent)]
     Conflist(#[from] ConflistError),
     #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    #[error(transparent)]
     Ground(#[from] GroundError),
     #[error("signals cannot be waited for: {0}")]
     Signals(#[from] io::Error),
@@ -100,12 +105,14 @@ impl NodeTest {
     }
 
     fn report(&self, undeleted: &Undeleted) -> Result<Report, TestError> {
-        let signalled = end_by_signals()?;
+        let signalled = end_by_signals(self.run_dir.clone())?;
         let is_over = || signalled.load(Ordering::Relaxed);
-        let chain = conflist::find(&self.conflist, &self.bin_dir)?;
+        let bin_dirs = [self.bin_dir.clone()];
+        let chain = conflist::find(&self.conflist, &bin_dirs)?;
         let network = chain.name().to_owned();
         let socket = socket_path(self.query.socket.as_deref());
-        let ground = Ground::make(chain, socket, &self.run_dir, undeleted.clone())?;
+        let directory = Directory::take(&self.run_dir, &bin_dirs, undeleted.clone())?;
+        let ground = Ground::make(chain, socket, directory, undeleted.clone())?;
         let cases = cases::run(&ground, is_over);
         let measured = if self.perf { perf::run(&ground, is_over) } else { Measured::default() };
         drop(ground);
@@ -118,8 +125,13 @@ impl NodeTest {
     }
 }
 
-/// What is set by the first signal that would end the program: it ends once everything is deleted.
-fn end_by_signals() -> io::Result<Arc<AtomicBool>> {
+/// Deletes the containers of a test that was killed, where namespaces are held unless something else was said. Says what is left.
+pub(super) fn release(bin_dirs: &[PathBuf]) -> Vec<String> {
+    directory::release(Path::new(NETNS_DIR), bin_dirs)
+}
+
+/// What is set by the first signal that would end the program: it ends once everything is deleted. A second one ends it at once.
+fn end_by_signals(run_dir: PathBuf) -> io::Result<Arc<AtomicBool>> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     // Threads that are made from now on leave these to the one that waits for them.
     signals.thread_block()?;
@@ -129,9 +141,19 @@ fn end_by_signals() -> io::Result<Arc<AtomicBool>> {
         if signals.wait().is_ok() {
             told.store(true, Ordering::Relaxed);
         }
+        if signals.wait().is_ok() {
+            end_at_once(&run_dir);
+        }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
     Ok(is_over)
+}
+
+fn end_at_once(run_dir: &Path) -> ! {
+    complain("ended by a second signal");
+    let left = left(run_dir);
+    left.iter().for_each(|what| complain(format_args!("not deleted: {what}; the next test deletes it")));
+    process::exit(if left.is_empty() { UNREACHABLE.into() } else { INCONSISTENT.into() })
 }
 
 #[cfg(test)]

@@ -6,17 +6,16 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
-use shunt_netlink::Connection;
-use shunt_netlink::link::{Selector, link};
+use serde_json::{Value, json};
 
 use super::attempt::{Family, does_not_forward, failed, no_address, tried};
-use super::chain::{Call, Chain};
+use super::chain::Chain;
 use super::directory::LEASES;
 use super::ground::{Ground, SERVER};
 use super::namespace::Namespace;
+use super::other_bridge::{self, BRIDGE, CONTAINER};
 use super::row::Row;
 use super::sandbox::{Sandbox, SandboxError};
 use super::talk::{Ends, is_reached, tcp};
@@ -25,8 +24,7 @@ use super::undeleted::Undeleted;
 /// Bytes of a message to somebody who is let in.
 const SMALL: usize = 64;
 
-/// The bridge of the other network, and its subnets: RFC 2544's, and a random ULA (RFC 4193).
-const BRIDGE: &str = "shunt-test1";
+/// The subnets of the other network: RFC 2544's, and a random ULA (RFC 4193).
 const SUBNETS: [&str; 2] = ["198.18.84.0/24", "fd8a:51c7:3e02:84::/64"];
 
 /// Two isolated containers do not reach each other, and both reach a third one.
@@ -151,27 +149,15 @@ impl Other {
         let leases = ground.directory().join(LEASES);
         let chain = ground.chain.beside(BRIDGE, &SUBNETS, &leases);
         let bridge = Bridge { chain, leases, undeleted: ground.undeleted.clone() };
-        let container = ground.add("other", &bridge.chain, Value::Null)?;
+        let container = ground.add(CONTAINER, &bridge.chain, Value::Null)?;
         Ok(Self { container, _bridge: bridge })
     }
 }
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        let call = Call { id: "shunt-test", netns: Path::new(""), runtime: &Map::new() };
-        // Somebody else's interface may be on it by now.
-        if let Err(error) = self.chain.take_down(call)
-            && is_there(BRIDGE)
-        {
-            self.undeleted
-                .tell(format!("the bridge {BRIDGE}: {error}; `ip link delete {BRIDGE}` deletes it"));
-        }
+        other_bridge::take_down(&self.chain, &self.undeleted);
         // What is left of them keeps the directory, which is told.
         let _gone = fs::remove_dir_all(&self.leases);
     }
-}
-
-fn is_there(name: &str) -> bool {
-    let found = Connection::open().and_then(|mut node| node.get(link(Selector::Name(name))));
-    found.is_ok_and(|found| found.is_some())
 }

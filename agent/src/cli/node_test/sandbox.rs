@@ -1,14 +1,16 @@
 //! A container of the test's: a namespace that the node's configuration has been added to. Dropping it deletes it.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use shunt_regular_file::remove;
 
 use super::chain::{Call, Chain, ChainError, IFNAME};
 use super::namespace::Namespace;
+use super::notes;
 use super::undeleted::Undeleted;
 
 /// How long after a DEL that fails the second one is.
@@ -19,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(crate) enum SandboxError {
     #[error("a network namespace cannot be made: {0}")]
     Namespace(#[from] std::io::Error),
+    #[error("it cannot be noted for who would delete it: {0}")]
+    Note(std::io::Error),
     #[error(transparent)]
     Chain(#[from] ChainError),
 }
@@ -30,6 +34,7 @@ pub(super) struct Sandbox {
     chain: Chain,
     runtime: Map<String, Value>,
     result: Value,
+    note: PathBuf,
     undeleted: Undeleted,
 }
 
@@ -47,9 +52,10 @@ impl Sandbox {
     ) -> Result<Self, SandboxError> {
         chain.find_programs()?;
         let namespace = Namespace::make(directory, name)?;
-        let id = format!("shunt-test-{}-{name}", std::process::id());
-        let (chain, undeleted) = (chain.clone(), undeleted.clone());
-        let mut sandbox = Self { id, namespace, chain, runtime, result: Value::Null, undeleted };
+        let id = notes::id(name);
+        notes::write(directory, &id, chain, &runtime).map_err(SandboxError::Note)?;
+        let (note, chain, undeleted) = (notes::path(directory, &id), chain.clone(), undeleted.clone());
+        let mut sandbox = Self { id, namespace, chain, runtime, result: Value::Null, note, undeleted };
         sandbox.result = sandbox.chain.add(sandbox.call())?;
         Ok(sandbox)
     }
@@ -82,11 +88,14 @@ impl Drop for Sandbox {
             thread::sleep(PAUSE);
             delete()
         });
-        let Err(error) = deleted else { return };
         let (id, network) = (&self.id, self.chain.name());
-        self.undeleted.tell(format!(
-            "container {id} of network {network}: {error}; its namespace is gone, and a DEL of its {IFNAME} or the runtime's GC frees \
-             its addresses and ports"
-        ));
+        match deleted.map(|()| remove(&self.note)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.undeleted.tell(format!("{}: {error}; remove it", self.note.display())),
+            Err(error) => self.undeleted.tell(format!(
+                "container {id} of network {network}: {error}; its namespace is gone, and the next test, `uninstall`, a DEL of its {IFNAME} \
+                 or the runtime's GC frees its addresses and ports"
+            )),
+        }
     }
 }
