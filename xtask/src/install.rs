@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Also take the names bridge, vlan, portmap and bandwidth; what is there is kept as NAME.orig
     #[arg(long)]
     drop_in: bool,
+    /// Note --bin-dir nowhere on this machine: it is below the root of a package that is built
+    #[arg(long)]
+    no_note: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -32,6 +35,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     install.args(["install-plugin", "--without-loopback", "--bin-dir"]).arg(&arguments.bin_dir);
     if arguments.drop_in {
         install.arg("--drop-in");
+    }
+    if arguments.no_note {
+        install.arg("--no-note");
     }
     process::run(&mut install)?;
     copy(&agent, &arguments.sbin_dir.join("shunt-agent"))

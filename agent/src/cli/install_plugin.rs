@@ -22,6 +22,9 @@ pub(crate) struct InstallPlugin {
     /// Where another `--bin-dir` is noted, for upgrades and `uninstall` [default: /var/lib/shunt].
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+    /// Note no directory: this one is no node's, but that of a package or an image that is built.
+    #[arg(long, conflicts_with = "state_dir")]
+    no_note: bool,
     /// The plugin's file [default: `shunt` beside this program].
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -63,7 +66,9 @@ impl InstallPlugin {
         let mut done = Vec::new();
         let (bin_dir, others) = match self.bin_dir {
             Some(bin_dir) => {
-                done.extend(noted(&state_dir, &bin_dir));
+                if !self.no_note {
+                    done.extend(noted(&state_dir, &bin_dir));
+                }
                 (bin_dir, Vec::new())
             }
             None => {
@@ -97,4 +102,32 @@ fn noted(state_dir: &Path, bin_dir: &Path) -> Option<String> {
 
 fn beside(agent: &Path) -> PathBuf {
     agent.with_file_name("shunt")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_is_noted_unless_it_is_no_nodes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("plugin"), "a program").unwrap();
+        for no_note in [true, false] {
+            let verb = InstallPlugin {
+                bin_dir: Some(path("bin")),
+                state_dir: Some(path("state")),
+                no_note,
+                from: Some(path("plugin")),
+                drop_in: false,
+                without_loopback: false,
+                netavark_dir: None,
+                json: false,
+            };
+            verb.install().unwrap();
+            assert_eq!((path("bin/shunt").exists(), path("state").exists()), (true, !no_note));
+        }
+    }
 }

@@ -95,7 +95,7 @@ fn what_prepares_a_node_says_in_json_what_it_has_done() {
     };
     let (plugin, bin_dir) = (lab.root().join("plugin"), lab.root().join("cni-bin"));
     fs::write(&plugin, "a program").unwrap();
-    let install = ["install-plugin", "--without-loopback", "--from", plugin.to_str().unwrap()];
+    let install = ["install-plugin", "--without-loopback", "--no-note", "--from", plugin.to_str().unwrap()];
     let installed = say(&install, "--bin-dir", &bin_dir);
     assert_eq!(installed["done"][0], json!(bin_dir.join("shunt")), "{installed}");
     let pins = lab.bpf_directory("agent");
