@@ -62,6 +62,7 @@ impl InstallPlugin {
         };
         // A fault of the file is not the plugin's: `upgrade --check` tells it before.
         let (file, _) = Options::read_usable(None);
+        let of_cluster = file.cluster_bin_dir();
         let state_dir = self.state_dir.or(file.state_dir).unwrap_or_else(|| DEFAULT_STATE_DIR.into());
         let mut done = Vec::new();
         let (bin_dir, others) = match self.bin_dir {
@@ -72,8 +73,6 @@ impl InstallPlugin {
                 (bin_dir, Vec::new())
             }
             None => {
-                let of_cluster = file.cluster.filter(|cluster| cluster.enabled);
-                let of_cluster = of_cluster.map(|cluster| cluster.cni_bin_dir);
                 let default = PathBuf::from(plugin_directories::DEFAULT);
                 let others = plugin_directories::all(default.clone(), of_cluster, &state_dir).split_off(1);
                 (default, others)

@@ -113,8 +113,7 @@ impl Uninstall {
             cluster: self.conflist.map(ClusterOptions::written_to),
             ..Options::default()
         };
-        let of_cluster = file.cluster.as_ref().filter(|cluster| cluster.enabled);
-        let of_cluster = of_cluster.map(|cluster| cluster.cni_bin_dir.clone());
+        let of_cluster = file.cluster_bin_dir();
         let config = Config::from(flags.or(file));
         let places = Places {
             bin_dirs: plugin_directories::all(self.bin_dir, of_cluster, &config.state_dir),

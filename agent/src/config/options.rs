@@ -115,6 +115,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// The runtime's plugin directory, if the agent is the cluster's network.
+    pub fn cluster_bin_dir(&self) -> Option<PathBuf> {
+        self.cluster.as_ref().filter(|cluster| cluster.enabled).map(|cluster| cluster.cni_bin_dir.clone())
+    }
+
     /// Fills absent options from `fallback`.
     pub fn or(self, fallback: Self) -> Self {
         Self {

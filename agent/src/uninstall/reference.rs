@@ -1,5 +1,6 @@
 //! The plugins that were there before: which there are, and how one is asked (CNI specification, section 3).
 
+use std::env::join_paths;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +14,6 @@ use serde_json::Value;
 use shunt_agent_api::AttachmentKey;
 
 use super::names::{self, KEPT};
-use crate::state::plugin_directories::DEFAULT;
 
 /// How long a plugin may take: iptables waits for its lock.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked after.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Plugins of other projects in the runtime's directory.
+/// Plugins of other projects in the runtimes' directories.
 #[derive(Clone, Debug)]
 pub(super) struct ReferencePlugins {
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     portmap: Option<PathBuf>,
     bridge: Option<PathBuf>,
     /// Gives the addresses that its configuration names.
@@ -32,24 +32,15 @@ pub(super) struct ReferencePlugins {
 }
 
 impl ReferencePlugins {
-    /// Those of the first directory that lacks the least.
+    /// Looks for each in every directory: for what a name of ours has replaced there, else for the name itself.
     pub(super) fn find(directories: &[PathBuf]) -> Self {
-        let found = directories.iter().map(|directory| Self::at(directory));
-        let lacking = |found: &Self| {
-            [found.lacking_for_host_ports(), found.lacking_for_masquerading()].iter().flatten().count()
-        };
-        found.min_by_key(lacking).unwrap_or_else(|| Self::at(Path::new(DEFAULT)))
-    }
-
-    /// Looks for what the names of ours have replaced, else for the names themselves.
-    fn at(directory: &Path) -> Self {
         let find = |name: &str| {
-            let own = directory.join(name);
-            let path = if names::is_ours(&own) { own.with_extension(KEPT) } else { own };
-            Some(path).filter(|path| is_program(path))
+            let own = directories.iter().map(|directory| directory.join(name));
+            let mut paths = own.map(|own| if names::is_ours(&own) { own.with_extension(KEPT) } else { own });
+            paths.find(|path| is_program(path))
         };
         Self {
-            directory: directory.to_path_buf(),
+            directories: directories.to_vec(),
             portmap: find("portmap"),
             bridge: find("bridge"),
             has_static: find("static").is_some(),
@@ -71,9 +62,11 @@ impl ReferencePlugins {
     }
 
     fn lacking(&self, name: &str) -> String {
+        let directories: Vec<_> =
+            self.directories.iter().map(|directory| directory.display().to_string()).collect();
         format!(
             "there is no other plugin {name} in {}; put one there as {name}.{KEPT}",
-            self.directory.display()
+            directories.join(" or ")
         )
     }
 
@@ -98,12 +91,12 @@ impl ReferencePlugins {
         let mut command = Command::new(program);
         command
             // A kept one that is many plugins goes by the name that it had.
-            .arg0(self.directory.join(name))
+            .arg0(program.with_file_name(name))
             .env("CNI_COMMAND", verb)
             .env("CNI_CONTAINERID", &asked.key.container)
             .env("CNI_IFNAME", &asked.key.ifname)
             .env("CNI_NETNS", &asked.netns)
-            .env("CNI_PATH", &self.directory);
+            .env("CNI_PATH", join_paths(&self.directories).unwrap_or_default());
         let failed = |why: String| format!("{verb} of {}: {why}", program.display());
         let (is_done, said) = run(&mut command, asked.config.to_string().as_bytes())
             .map_err(|error| failed(error.to_string()))?;
@@ -152,4 +145,34 @@ fn run(command: &mut Command, input: &[u8]) -> io::Result<(bool, Vec<u8>)> {
 
 fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn each_plugin_is_found_in_whichever_directory_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let directories = ["one", "two"].map(|name| dir.path().join(name));
+        for directory in &directories {
+            fs::create_dir(directory).unwrap();
+        }
+        let [one, two] = &directories;
+        symlink("/bin/true", one.join("portmap.orig")).unwrap();
+        symlink("shunt", one.join("portmap")).unwrap();
+        symlink("shunt", one.join("bridge")).unwrap();
+        symlink("/bin/true", two.join("bridge")).unwrap();
+        let plugins = ReferencePlugins::find(&directories);
+        assert_eq!(plugins.portmap, Some(one.join("portmap.orig")));
+        assert_eq!(plugins.bridge, Some(two.join("bridge")));
+        let lacking = plugins.lacking_for_masquerading().unwrap();
+        let wanted = format!("no other plugin static in {} or {};", one.display(), two.display());
+        assert!(lacking.contains(&wanted), "{lacking}");
+        symlink("/bin/true", one.join("static")).unwrap();
+        let plugins = ReferencePlugins::find(&directories);
+        assert_eq!(plugins.lacking_for_masquerading(), None);
+    }
 }

@@ -29,6 +29,8 @@ use std::thread;
 
 use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
+use shunt_agent::config::{DEFAULT_STATE_DIR, Options};
+use shunt_agent::state::plugin_directories;
 use shunt_agent_api::socket_path;
 
 use self::conflist::ConflistError;
@@ -53,8 +55,8 @@ pub(crate) struct NodeTest {
     /// The network configuration, a list or one plugin, or the directory in which the first one that names shunt is taken.
     #[arg(long, value_name = "PATH", default_value = "/etc/cni/net.d")]
     conflist: PathBuf,
-    /// Where the plugins are.
-    #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin")]
+    /// Where the plugins are. Directories that `install-plugin` has noted are looked at as well, and `[cluster]`'s.
+    #[arg(long, value_name = "DIR", default_value = plugin_directories::DEFAULT)]
     bin_dir: PathBuf,
     /// Also measure round trips, connections and streams beside the kernel's bridge; takes half a minute more.
     #[arg(long)]
@@ -104,10 +106,17 @@ impl NodeTest {
         code_with(printed, report.code().into())
     }
 
+    fn bin_dirs(&self) -> Vec<PathBuf> {
+        let (file, _) = Options::read_usable(None);
+        let of_cluster = file.cluster_bin_dir();
+        let state_dir = file.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into());
+        plugin_directories::all(self.bin_dir.clone(), of_cluster, &state_dir)
+    }
+
     fn report(&self, undeleted: &Undeleted) -> Result<Report, TestError> {
         let signalled = end_by_signals(self.run_dir.clone())?;
         let is_over = || signalled.load(Ordering::Relaxed);
-        let bin_dirs = [self.bin_dir.clone()];
+        let bin_dirs = self.bin_dirs();
         let chain = conflist::find(&self.conflist, &bin_dirs)?;
         let network = chain.name().to_owned();
         let socket = socket_path(self.query.socket.as_deref());
