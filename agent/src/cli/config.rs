@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use shunt_agent::config_check::{self, ConfigCheck};
 use shunt_agent_api::Request;
 
+use super::escape::line;
 use super::exit::{INCONSISTENT, USAGE};
 use super::printing::{code_with, print_json, print_text};
 use super::query::Query;
@@ -70,9 +71,7 @@ pub(super) fn check_text(ConfigCheck { file, usable, faults }: &ConfigCheck) -> 
         let kind = if fault.is_refused { "error" } else { "warning" };
         format!("{kind}: {fault}")
     }));
-    let printable = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    let lines = lines.iter().map(|line| line.chars().map(printable).collect::<String>() + "\n");
-    lines.collect()
+    lines.iter().map(|text| line(text)).collect()
 }
 
 #[cfg(test)]
@@ -83,11 +82,15 @@ mod tests {
 
     #[test]
     fn a_fault_is_one_line_whatever_its_key_is() {
-        let fault =
-            Fault::refused(None, Some(3), "unknown field `a\u{1b}[2J\nb`".into(), "take it out".into());
+        let fault = Fault::refused(
+            None,
+            Some(3),
+            "unknown field `a\u{1b}[2J\nb\u{202e}`".into(),
+            "take it out".into(),
+        );
         let checked = ConfigCheck { file: "agent.toml".into(), usable: false, faults: vec![fault] };
         let wanted = "agent.toml: no agent starts with it\n\
-                      error: line 3: unknown field `a\\u{1b}[2J\\nb`; take it out\n";
+                      error: line 3: unknown field `a\\u{1b}[2J\\nb\\u{202e}`; take it out\n";
         assert_eq!(check_text(&checked), wanted);
     }
 }

@@ -28,7 +28,7 @@ fn value_text(key: &str, value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::Object(keys) if keys.is_empty() => "-".to_owned(),
-        Value::String(text) => text.escape_debug().to_string(),
+        Value::String(text) => text.clone(),
         Value::Number(number) if key == MASK => {
             number.as_u64().map_or_else(String::new, |mask| format!("{mask:#x}"))
         }

@@ -18,6 +18,11 @@ pub(super) fn line(text: &str) -> String {
     escape(text) + "\n"
 }
 
+/// The same of each line of a text that has several.
+pub(super) fn lines(text: &str) -> String {
+    text.lines().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +34,6 @@ mod tests {
         assert_eq!(escape("\u{9b}31m\u{202e}gpj\u{200b}名"), "\\u{9b}31m\\u{202e}gpj\\u{200b}\\u{540d}");
         assert_eq!(escape(&escape("\u{1b}\n")), escape("\u{1b}\n"));
         assert_eq!(line("one\ntwo"), "one\\ntwo\n");
+        assert_eq!(lines("one\n\u{1b}two"), "one\n\\u{1b}two\n");
     }
 }

@@ -13,6 +13,7 @@ use shunt_agent::uninstall::{
     Obstacle, Places, UninstallError, Uninstalled, is_there, obstacles, uninstall, warnings,
 };
 
+use super::escape::{escape, lines};
 use super::exit::{INCONSISTENT, UNREACHABLE, USAGE};
 use super::printing::{code_of, code_with, complain, print_json, print_text};
 use super::{node_test, on_host};
@@ -88,14 +89,14 @@ impl Uninstall {
             if !force && is_there(&config, &places) {
                 return refuse(&format!("{fault}\n{BAD_FILE}"), USAGE);
             }
-            complain(format_args!("{fault}\n{}", guessed(&config, &places)));
+            complain(lines(&format!("{fault}\n{}", guessed(&config, &places))).trim_end());
         }
         if only_look {
             return look(&config, &places, json);
         }
         // While their plugins are there.
         let left = node_test::release(&places.bin_dirs);
-        left.iter().for_each(|what| complain(format_args!("left by `shunt-agent test`: {what}")));
+        left.iter().for_each(|what| complain(format_args!("left by `shunt-agent test`: {}", escape(what))));
         match uninstall(&config, &places, force) {
             Ok(done) if json => code_of(print_json(&in_json(&done))),
             Ok(done) => say(&report(&done, is_guessed.then_some(&config)), ExitCode::SUCCESS),
@@ -142,7 +143,7 @@ fn guessed(config: &Config, places: &Places) -> String {
 /// `--check`.
 fn look(config: &Config, places: &Places, json: bool) -> ExitCode {
     let found = match obstacles(config, places) {
-        Ok(found) => lines(&found),
+        Ok(found) => words(&found),
         Err(error) => return refuse(&error.to_string(), UNREACHABLE),
     };
     let verdict = if found.is_empty() { ExitCode::SUCCESS } else { INCONSISTENT.into() };
@@ -163,7 +164,7 @@ fn in_json(done: &Uninstalled) -> Value {
         "attachments": done.attachments,
         "handed_over": done.handed_over,
         "files": done.files,
-        "lost": lines(&done.lost),
+        "lost": words(&done.lost),
         "warnings": done.warnings,
     })
 }
@@ -177,7 +178,7 @@ fn report(done: &Uninstalled, guessed: Option<&Config>) -> String {
         done.attachments, done.handed_over
     ));
     report.extend(done.files.iter().cloned());
-    report.extend(lines(&done.lost).into_iter().map(|line| format!("lost: {line}")));
+    report.extend(words(&done.lost).into_iter().map(|line| format!("lost: {line}")));
     report.extend(warned(&done.warnings));
     report.push(match guessed {
         None => "nothing of shunt is left on this node but the agent's configuration and its service unit"
@@ -196,15 +197,15 @@ fn warned(warnings: &[String]) -> impl Iterator<Item = String> {
     warnings.iter().map(|warning| format!("warning: {warning}"))
 }
 
-fn lines(obstacles: &[Obstacle]) -> Vec<String> {
+fn words(obstacles: &[Obstacle]) -> Vec<String> {
     obstacles.iter().map(ToString::to_string).collect()
 }
 
 fn say(text: &str, verdict: ExitCode) -> ExitCode {
-    code_with(print_text(&(text.to_owned() + "\n")), verdict)
+    code_with(print_text(&lines(text)), verdict)
 }
 
 fn refuse(text: &str, code: u8) -> ExitCode {
-    complain(text);
+    complain(lines(text).trim_end());
     code.into()
 }

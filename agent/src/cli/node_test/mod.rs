@@ -39,6 +39,7 @@ use self::ground::{Ground, GroundError};
 use self::perf::Measured;
 use self::report::Report;
 use self::undeleted::Undeleted;
+use super::escape::escape;
 use super::exit::{INCONSISTENT, UNREACHABLE};
 use super::printing::{code_with, complain, print_json, print_text};
 use super::query::Query;
@@ -92,9 +93,9 @@ impl NodeTest {
             Ok(report) => return self.show(&report),
             Err(error) => error,
         };
-        complain(&error);
+        complain(escape(&error.to_string()));
         let undeleted = undeleted.all();
-        undeleted.iter().for_each(|what| complain(format_args!("not deleted: {what}")));
+        undeleted.iter().for_each(|what| complain(format_args!("not deleted: {}", escape(what))));
         if undeleted.is_empty() { UNREACHABLE.into() } else { INCONSISTENT.into() }
     }
 

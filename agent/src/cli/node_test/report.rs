@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::perf::{self, Compared, Measured};
 use super::row::{self, Outcome, Row};
+use crate::cli::escape::line;
 use crate::cli::exit::{INCONSISTENT, UNREACHABLE};
 
 /// The exit code of a node on which everything works.
@@ -50,7 +51,7 @@ impl Report {
 
     pub(super) fn text(&self) -> String {
         let perf = perf::text(&self.perf, &self.perf_errors);
-        let undeleted = self.undeleted.iter().map(|what| format!("not deleted: {what}\n")).collect();
+        let undeleted = self.undeleted.iter().map(|what| line(&format!("not deleted: {what}"))).collect();
         let parts = [row::text(&self.cases), perf, undeleted];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("\n")
@@ -104,11 +105,14 @@ mod tests {
 
     #[test]
     fn what_is_left_is_told_by_the_code_too() {
-        let left = vec!["container a: no disk".to_owned()];
+        let left = vec!["container a: no \u{1b}disk".to_owned()];
         let told = Report::new("pods".to_owned(), vec![row(Outcome::Passed)], Measured::default(), left);
         assert_eq!(told.code(), INCONSISTENT);
-        assert!(told.text().ends_with("\n\nnot deleted: container a: no disk\n"), "{}", told.text());
+        assert!(told.text().ends_with("\n\nnot deleted: container a: no \\u{1b}disk\n"), "{}", told.text());
         let json = serde_json::to_value(&told).unwrap();
-        assert_eq!((&json["passed"], &json["undeleted"]), (&json!(true), &json!(["container a: no disk"])));
+        assert_eq!(
+            (&json["passed"], &json["undeleted"]),
+            (&json!(true), &json!(["container a: no \u{1b}disk"]))
+        );
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn text(rows: &[Row]) -> String {
             grouped(row.fast),
             grouped(row.kernel),
             share.map_or_else(|| "-".to_owned(), |share| format!("{share} %")),
-            row.detail.escape_debug().to_string(),
+            row.detail.clone(),
         ]);
     }
     table.to_string()
