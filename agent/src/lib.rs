@@ -23,6 +23,7 @@ pub mod departed;
 mod documented;
 pub mod explain;
 pub mod failpoints;
+mod fdinfo;
 pub mod install;
 pub mod kernel;
 #[cfg(feature = "kubernetes")]

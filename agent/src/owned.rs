@@ -6,8 +6,9 @@
 
 use std::fs::{self, File, FileType};
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
+
+use crate::fdinfo;
 
 /// An entry that shunt makes in a directory.
 pub(crate) struct Own {
@@ -149,11 +150,8 @@ pub(crate) fn is_mounted(directory: &Path) -> bool {
 }
 
 /// The number of the mount that a directory is of. A device number would not do: `mount --bind` mounts a part of the same file system.
-fn mount_of(directory: &Path) -> io::Result<String> {
-    let opened = File::open(directory)?;
-    let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", opened.as_raw_fd()))?;
-    let number = about.lines().find_map(|line| line.strip_prefix("mnt_id:"));
-    number.map(|number| number.trim().to_owned()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+fn mount_of(directory: &Path) -> io::Result<u64> {
+    fdinfo::own(File::open(directory)?, "mnt_id")
 }
 
 /// Paths and kinds; a link is not followed.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use aya::pin::PinError;
@@ -15,6 +14,7 @@ use shunt_tcx_query::{Direction, programs};
 use super::hook::{Hook, Program};
 use crate::datapath::pins::Pins;
 use crate::failpoints::{self, Failpoint};
+use crate::fdinfo;
 
 /// Why a tcx or XDP link could not be created, taken over or removed.
 #[derive(Debug, thiserror::Error)]
@@ -159,10 +159,7 @@ fn attach_at(
 
 /// The ifindex of a link (`tcx_link_fdinfo`, kernel/bpf/tcx.c): aya's `LinkInfo` does not have it.
 fn interface(link: &SchedClassifierLink) -> Result<u32, TcxError> {
-    let path = format!("/proc/thread-self/fdinfo/{}", link.fd()?.as_raw_fd());
-    let info = fs::read_to_string(path).map_err(TcxError::Interface)?;
-    let ifindex = info.lines().find_map(|line| line.strip_prefix("ifindex:")?.trim().parse().ok());
-    ifindex.ok_or_else(|| TcxError::Interface(io::ErrorKind::InvalidData.into()))
+    fdinfo::own(link.fd()?, "ifindex").map_err(TcxError::Interface)
 }
 
 /// Removes a link's pin and detaches the link; it may be gone already.

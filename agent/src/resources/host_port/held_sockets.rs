@@ -1,8 +1,7 @@
 //! Descriptors of sockets that other processes hold (`pidfd_getfd`, since Linux 5.6).
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,6 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::io;
 use rustix::net::sockopt::socket_cookie;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use crate::fdinfo;
 
 /// How long processes are looked through.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,18 +44,9 @@ fn processes() -> Vec<Pid> {
     all
 }
 
-/// The inode of what a process has open. `fd` would tell by a link, which is for the process's user alone; this is for whoever may trace it (since
-/// Linux 5.14). It is in the first lines, and there may be a million behind them.
+/// The inode of what a process has open. `fd` would tell by a link, which is for the process's user alone.
 fn inode(process: Pid, descriptor: RawFd) -> Option<u32> {
-    const FIRST_LINES: u64 = 256;
-    let path = format!("/proc/{}/fdinfo/{descriptor}", process.as_raw_nonzero());
-    let mut information = String::new();
-    File::open(path).ok()?.take(FIRST_LINES).read_to_string(&mut information).ok()?;
-    inode_in(&information)
-}
-
-fn inode_in(information: &str) -> Option<u32> {
-    information.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
+    fdinfo::of(process.as_raw_nonzero(), descriptor, "ino").ok()
 }
 
 fn taken(process: Pid, descriptor: RawFd) -> io::Result<(u64, OwnedFd)> {
@@ -89,14 +81,5 @@ mod tests {
             false
         });
         assert_eq!(cookies, [(cookie, false)]);
-    }
-
-    #[test]
-    fn what_says_no_inode_has_none() {
-        for information in ["", "pos:\t0\nflags:\t02\n", "ino:\n", "ino:\tx", "ino:\t99999999999", "dino:\t7"]
-        {
-            assert_eq!(inode_in(information), None, "{information}");
-        }
-        assert_eq!(inode_in("pos:\t0\nflags:\t02\nmnt_id:\t10\nino:\t7\n"), Some(7));
     }
 }
