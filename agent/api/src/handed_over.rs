@@ -8,11 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::AttachmentKey;
-
-/// FNV-1a with 128 bits (draft-eastlake-fnv).
-const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+use crate::{AttachmentKey, fnv};
 
 /// The rules that others have made for an attachment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,8 +37,7 @@ impl HandedOver {
     /// The file of an attachment.
     pub fn path(socket: &Path, key: &AttachmentKey) -> PathBuf {
         let text = format!("{}\0{}\0{}", key.network, key.container, key.ifname);
-        let number = text.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
-        Self::directory(socket).join(format!("{number:032x}.json"))
+        Self::directory(socket).join(format!("{:032x}.json", fnv::of_128_bits(text.as_bytes())))
     }
 
     /// The container's addresses that are masqueraded, each with the length of its subnet's prefix.
@@ -67,6 +62,8 @@ mod tests {
         let path = |key: AttachmentKey| HandedOver::path(socket, &key);
         assert!(path(key("pods", "one")).starts_with("/run/shunt/agent.sock.handed-over"));
         assert_ne!(path(key("pods", "one")), path(key("pod", "sone")));
+        let name = "52b844f01292447724c715a016b73e66.json";
+        assert!(path(key("pods", "one")).ends_with(name), "the same in every release");
         let text = r#"{"key": {"network": "pods", "container": "one", "ifname": "eth0"}, "host": [7, "veth1"],
             "masquerading": {"ipam": {"addresses": [{"address": "10.0.0.2/24"}]}}}"#;
         let read: HandedOver = serde_json::from_str(text).unwrap();

@@ -15,6 +15,7 @@ pub mod deadline;
 mod envelope;
 mod event;
 mod explain;
+pub mod fnv;
 pub mod frame;
 mod handed_over;
 mod mapping;

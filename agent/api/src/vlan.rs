@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::AttachmentKey;
+use crate::{AttachmentKey, fnv};
 
 /// The longest name of a link (`IFNAMSIZ` with its zero).
 const LONGEST: usize = 15;
@@ -36,12 +36,10 @@ pub fn interface_name(parent: &str, id: u16) -> String {
     beginning + &ending
 }
 
-/// Five letters and digits made of a name (FNV-1a, draft-eastlake-fnv, folded).
+/// Five letters and digits made of a name's number, folded.
 fn number(name: &str) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv::of_64_bits(name.as_bytes());
     let folded = hash ^ hash >> 25 ^ hash >> 50;
     (0..5).map(|place| char::from(DIGITS[(folded >> (place * 5)) as usize & 31])).collect()
 }

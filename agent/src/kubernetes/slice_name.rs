@@ -1,5 +1,7 @@
 //! The name of a node's slice.
 
+use shunt_agent_api::fnv;
+
 use crate::capacity::slice::DRIVER;
 
 /// Bytes of an object's name.
@@ -11,18 +13,15 @@ const KEPT: usize = LONGEST - DRIVER.len() - 24;
 /// The name where so many names were found taken by somebody else. Two nodes never have the same first one, but by a collision of hashes.
 pub(super) fn slice_name(node: &str, taken: usize) -> String {
     let node = match node.get(..KEPT).filter(|kept| kept.len() < node.len()) {
-        Some(kept) => format!("{}-{:08x}", kept.trim_end_matches(['-', '.']), hash(node)),
+        Some(kept) => {
+            format!("{}-{:08x}", kept.trim_end_matches(['-', '.']), fnv::of_32_bits(node.as_bytes()))
+        }
         None => node.to_owned(),
     };
     match taken {
         0 => format!("{node}-{DRIVER}"),
         taken => format!("{node}-{}-{DRIVER}", taken + 1),
     }
-}
-
-/// FNV-1a: the same in every agent.
-fn hash(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! File names of attachment keys.
 
-use shunt_agent_api::AttachmentKey;
+use shunt_agent_api::{AttachmentKey, fnv};
 
 /// Between the parts of a key.
 const SEPARATOR: char = '@';
@@ -33,18 +33,11 @@ pub(super) fn of_parts(parts: &[&str]) -> String {
         }
     }
     if name.len() + SUFFIX.len() > LONGEST {
-        let number = format!("%{:032x}", number(&name));
+        let number = format!("%{:032x}", fnv::of_128_bits(name.as_bytes()));
         name.truncate(LONGEST - SUFFIX.len() - number.len());
         name.push_str(&number);
     }
     name + SUFFIX
-}
-
-/// FNV-1a with 128 bits (draft-eastlake-fnv).
-fn number(text: &str) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    text.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! So DEL and GC know the plugin's own links from others' even when the agent is down, and so does `ip link`.
 
-use shunt_agent_api::AttachmentKey;
+use shunt_agent_api::{AttachmentKey, fnv};
 
 /// `IFALIASZ` without the terminating zero.
 const LONGEST: usize = 255;
@@ -68,12 +68,9 @@ fn names(part: &str, name: &str) -> bool {
     part == name || part.starts_with(NUMBER) && part == number(name)
 }
 
-/// A name's number (FNV-1a with 128 bits, draft-eastlake-fnv): the same in every release.
+/// A name's number: the same in every release.
 fn number(name: &str) -> String {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let hash = name.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
-    format!("{NUMBER}{hash:032x}")
+    format!("{NUMBER}{:032x}", fnv::of_128_bits(name.as_bytes()))
 }
 
 #[cfg(test)]

@@ -5,15 +5,13 @@
 
 use std::net::IpAddr;
 
+use shunt_agent_api::fnv;
+
 /// The first octet: locally administered, of one station. The device's entries with another one are somebody else's.
 const OURS: u8 = 0x52;
 
 /// The second octet of those of IPv4.
 const OF_IPV4: u8 = 4;
-
-/// FNV-1a of 64 bits (draft-eastlake-fnv).
-const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
 /// The address of the device of the node that has this one.
 pub(super) fn of(node: IpAddr) -> [u8; 6] {
@@ -23,10 +21,7 @@ pub(super) fn of(node: IpAddr) -> [u8; 6] {
             [OURS, OF_IPV4, a, b, c, d]
         }
         IpAddr::V6(ip) => {
-            let hash = ip
-                .octets()
-                .iter()
-                .fold(FNV_BASIS, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(FNV_PRIME));
+            let hash = fnv::of_64_bits(&ip.octets());
             // Folded, as the draft has it for fewer bits.
             let [_, _, _, a, b, c, d, e] = (hash ^ (hash >> 40)).to_be_bytes();
             [OURS, a, b, c, d, e]
