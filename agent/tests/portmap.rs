@@ -12,6 +12,8 @@ mod bad_input;
 mod beside_reference;
 #[path = "portmap/chained.rs"]
 mod chained;
+#[path = "portmap/connected_peers.rs"]
+mod connected_peers;
 #[path = "netns/datagram.rs"]
 mod datagram;
 #[path = "portmap/errors.rs"]

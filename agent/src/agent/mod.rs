@@ -31,6 +31,7 @@ use crate::requests::query::traffic::TrafficReport;
 use crate::resources::Node;
 use crate::resources::connection::{Tallies, handover};
 use crate::resources::events::Events;
+use crate::resources::host_port::connected_peers;
 use crate::state::StoreError;
 
 /// Why the agent cannot start.
@@ -152,6 +153,7 @@ impl Agent {
         self.node.end_watching();
         self.node.write_departed();
         handover::leave(&self.node.datapath);
+        connected_peers::leave(&self.node.datapath);
     }
 
     /// The number of attachments.

@@ -54,7 +54,7 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 36] = [
+pub const MAPS: [(&str, Shape); 37] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("HANDED_ON", Shape::new::<u32, abi::HandedOn>(MapType::PerCpuArray, 1)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
@@ -85,6 +85,7 @@ pub const MAPS: [(&str, Shape); 36] = [
     ("OUTLETS", Shape::new::<abi::AddressKey, Outlet>(MapType::Hash, abi::MAX_OUTLETS)),
     ("SOURCES", Shape::new::<SourcePrefix, Address>(MapType::LpmTrie, abi::MAX_SOURCES)),
     ("REVERSE_PATHS", Shape::new::<abi::PortKey, abi::ReversePath>(MapType::Hash, abi::MAX_REVERSE_PATHS)),
+    ("CONNECTED_PEERS", Shape::new::<PeerKey, Peer>(MapType::Hash, abi::MAX_PEERS)),
     ("PEERS", Shape::new::<PeerKey, Peer>(MapType::LruHash, abi::MAX_PEERS)),
     ("ALIASES", Shape::new::<abi::AliasKey, abi::Alias>(MapType::LruHash, abi::MAX_ALIASES)),
     ("ASSURED", Shape::new::<TupleKey, Translation>(MapType::Hash, AS_MADE)),

@@ -80,7 +80,9 @@ pub struct Maps {
     pub mappings: HashMap<MapData, MappingKey, Mapping>,
     /// The node's own addresses.
     pub locals: LpmTrie<MapData, LocalKey, Local>,
-    /// Sockets of the node that were translated to containers.
+    /// Connected UDP sockets of the node that were translated to containers.
+    pub connected_peers: HashMap<MapData, PeerKey, Peer>,
+    /// Other sockets of the node that were.
     pub peers: HashMap<MapData, PeerKey, Peer>,
     /// Ports of containers for one socket of the node only.
     pub aliases: HashMap<MapData, AliasKey, Alias>,
@@ -144,6 +146,7 @@ impl Maps {
             outlets: take(ebpf, "OUTLETS")?,
             sources: take(ebpf, "SOURCES")?,
             reverse_paths: take(ebpf, "REVERSE_PATHS")?,
+            connected_peers: take(ebpf, "CONNECTED_PEERS")?,
             peers: take(ebpf, "PEERS")?,
             aliases: take(ebpf, "ALIASES")?,
             assured: take(ebpf, "ASSURED")?,

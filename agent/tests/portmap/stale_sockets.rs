@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(2);
 const NAMES: [&str; 4] = ["127.0.0.1", "::1", NODE[0], NODE[1]];
 
 /// A socket in a namespace that is connected to `to`.
-fn connected(inside: &Namespace, to: SocketAddr) -> UdpSocket {
+pub(crate) fn connected(inside: &Namespace, to: SocketAddr) -> UdpSocket {
     let any = if to.is_ipv4() { "0.0.0.0" } else { "::" };
     let socket = inside.enter(|| UdpSocket::bind((address(any), 0)).unwrap()).unwrap();
     socket.connect(to).unwrap();
@@ -37,7 +37,7 @@ fn connected(inside: &Namespace, to: SocketAddr) -> UdpSocket {
 }
 
 /// What it says comes back.
-fn talk(socket: &UdpSocket, what: &str) {
+pub(crate) fn talk(socket: &UdpSocket, what: &str) {
     for round in 0..3u8 {
         socket.send(&[round; 30]).unwrap_or_else(|error| panic!("{what}: {error}"));
         let mut heard = [0; 100];
@@ -48,7 +48,7 @@ fn talk(socket: &UdpSocket, what: &str) {
 }
 
 /// It reaches whoever has the host port now, without having been connected anew by its owner.
-fn reaches_somebody(socket: &UdpSocket, what: &str) {
+pub(crate) fn reaches_somebody(socket: &UdpSocket, what: &str) {
     let peer = socket.peer_addr().unwrap_or_else(|error| panic!("{what}: it has its peer: {error}"));
     let begun = Instant::now();
     while ask(socket).is_err() {
@@ -62,7 +62,7 @@ fn reaches_somebody(socket: &UdpSocket, what: &str) {
 }
 
 /// The node refuses what it sends.
-fn is_refused(socket: &UdpSocket, what: &str) {
+pub(crate) fn is_refused(socket: &UdpSocket, what: &str) {
     let begun = Instant::now();
     let told = loop {
         match ask(socket) {

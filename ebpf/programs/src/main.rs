@@ -12,6 +12,7 @@ mod kernel_tables;
 mod maps;
 mod nic;
 mod node_sockets;
+mod peers;
 mod route;
 mod sctp_note;
 mod skb;

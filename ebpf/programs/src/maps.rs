@@ -134,8 +134,14 @@ pub(crate) static SOURCES: LpmTrie<SourceKey, Address> =
 pub(crate) static REVERSE_PATHS: HashMap<PortKey, ReversePath> =
     HashMap::with_max_entries(MAX_REVERSE_PATHS, BPF_F_NO_PREALLOC);
 
-/// Sockets of the node that were redirected to containers, and the addresses that they asked for. The programs on sockets write and read it;
-/// the least recently used go when it is full.
+/// UDP sockets of the node that were connected to containers, and the addresses that they asked for. The programs on sockets write and read
+/// it; the agent sweeps those that are closed.
+#[map]
+pub(crate) static CONNECTED_PEERS: HashMap<PeerKey, Peer> =
+    HashMap::with_max_entries(MAX_PEERS, BPF_F_NO_PREALLOC);
+
+/// The node's other sockets that were redirected to containers, and the same of them. The programs on sockets write and read it; the least
+/// recently used go when it is full.
 #[map]
 pub(crate) static PEERS: LruHashMap<PeerKey, Peer> = LruHashMap::with_max_entries(MAX_PEERS, 0);
 

@@ -12,10 +12,11 @@ use shunt_dataplane::abi::translation::{Peer, PeerKey};
 use shunt_dataplane::nat::alias::{self, Asker};
 use shunt_dataplane::nat::connect::{Target, leads_by};
 use shunt_dataplane::nat::dnat;
+use shunt_dataplane::wire::Protocol;
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use crate::kernel_tables::KernelTables;
-use crate::maps::PEERS;
+use crate::peers;
 
 /// The cookie of the node's network namespace (`SO_NETNS_COOKIE`, Linux 5.14). The agent sets it when it loads the
 /// programs; 0 is no namespace's.
@@ -115,9 +116,8 @@ fn redirect<F: Family>(asked: *mut bpf_sock_addr, call: Call) -> i32 {
             _ => None,
         };
         if alias.is_none() {
-            let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
-            // Without the entry the container is reported as the peer.
-            let _unnamed = PEERS.insert(key, Peer { address, port, pad: [0; 2] }, 0);
+            let is_lasting = matches!(call, Call::Connect) && protocol == Protocol::UDP.0;
+            peers::record(&key(asked, to.address, to.port), &Peer { address, port, pad: [0; 2] }, is_lasting);
         }
         // SAFETY: as above.
         unsafe { set::<F>(asked, to.address, alias.unwrap_or(to.port)) };
@@ -135,9 +135,7 @@ fn own_port(ctx: *mut bpf_sock_addr) -> L4Port {
 /// Whether the socket has asked the same container by another name.
 #[inline(always)]
 fn has_other_name(asked: *mut bpf_sock_addr, to: &Target, target: &Target) -> bool {
-    let key = PeerKey { socket: cookie(asked), address: to.address, port: to.port, pad: [0; 6] };
-    // SAFETY: the entry is written as a whole, by the same socket only.
-    match unsafe { PEERS.get(key) } {
+    match peers::asked(&key(asked, to.address, to.port)) {
         Some(peer) => !peer.address.is(target.address) || peer.port.half() != target.port.half(),
         None => false,
     }
@@ -151,9 +149,7 @@ fn report<F: Family>(reported: *mut bpf_sock_addr) -> i32 {
     }
     // SAFETY: `reported` is the program's context.
     let (address, port) = unsafe { (F::address(reported), port(reported)) };
-    let key = PeerKey { socket: cookie(reported), address, port, pad: [0; 6] };
-    // SAFETY: the entry is copied, and is written as a whole by the same socket only.
-    if let Some(peer) = unsafe { PEERS.get(key) }.copied() {
+    if let Some(peer) = peers::asked(&key(reported, address, port)) {
         // SAFETY: as above.
         unsafe { set::<F>(reported, peer.address, peer.port) };
         return GO_ON;
@@ -171,6 +167,12 @@ fn report<F: Family>(reported: *mut bpf_sock_addr) -> i32 {
 fn is_nodes(ctx: *mut bpf_sock_addr) -> bool {
     // SAFETY: the context is the program's own.
     NETNS.load() == unsafe { bpf_get_netns_cookie(ctx.cast()) }
+}
+
+/// The socket's key at a container's port.
+#[inline(always)]
+fn key(ctx: *mut bpf_sock_addr, address: Address, port: L4Port) -> PeerKey {
+    PeerKey { socket: cookie(ctx), address, port, pad: [0; 6] }
 }
 
 #[inline(always)]

@@ -81,7 +81,8 @@ pub const MAX_OUTLETS: u32 = 4_096;
 /// `SOURCES`: which of them. Written by the agent.
 pub const MAX_SOURCES: u32 = 4 * MAX_OUTLETS;
 
-/// `PEERS`: sockets of the node that were redirected to containers. Written by the programs; least recently used go first.
+/// `CONNECTED_PEERS` and `PEERS`: sockets of the node that were redirected to containers, connected UDP sockets and the others. Written by the
+/// programs; the agent sweeps the first, and of the second the least recently used go first.
 pub const MAX_PEERS: u32 = 32_768;
 
 /// `ALIASES`: ports of containers for one socket of the node only. Written by the programs; least recently used go first.

@@ -1,4 +1,4 @@
-//! The maps of address translation: `LOCALS`, `MAPPINGS`, `PEERS`, `FLOWS`, `MASQUERADES`, `OUTLETS` and `SOURCES`.
+//! The maps of address translation: `LOCALS`, `MAPPINGS`, `CONNECTED_PEERS`, `PEERS`, `FLOWS`, `MASQUERADES`, `OUTLETS` and `SOURCES`.
 //! `docs/dataplane/nat.md` says what they are for, `docs/architecture.md` who writes them.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -86,7 +86,7 @@ pub const MAPPING_SOURCE_KEPT: u16 = 2;
 /// [`Mapping::flags`]: others' rules are asked who may use it, so the kernel opens its connections, and carries them.
 pub const MAPPING_HEEDED: u16 = 4;
 
-/// Key of `PEERS`: a socket of the node, and the container that it was redirected to.
+/// Key of `CONNECTED_PEERS` and `PEERS`: a socket of the node, and the container that it was redirected to.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerKey {
@@ -100,7 +100,7 @@ pub struct PeerKey {
     pub pad: [u8; 6],
 }
 
-/// Value of `PEERS`: the address that the socket asked for, and that is reported to it.
+/// Value of `CONNECTED_PEERS` and `PEERS`: the address that the socket asked for, and that is reported to it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peer {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::pairs::Evictions;
 use super::volumes::HostPortCounters;
+use crate::resources::host_port::connected_peers::Unfound;
 
 /// The sweep of `ASSURED` and `FLOWS`, in the background: full maps take longer than an ADD may wait.
 #[derive(Debug, Default)]
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Mutex<HostPortCounters>>,
     /// The counter slots of containers that may have no more.
     pub(crate) full: Arc<Mutex<HashSet<u32>>>,
+    /// Connected UDP sockets that the last sweep has not found.
+    pub(crate) unfound: Arc<Mutex<Unfound>>,
 }
 
 pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! Reports translated connections, and removes the entries of closed ones.
+//! Reports translated connections, and removes the entries of closed ones, and of closed sockets of the node.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ use crate::failpoints;
 use crate::registry::Attachment;
 use crate::resources::Node;
 use crate::resources::clock::boot_time;
+use crate::resources::host_port::connected_peers::{self, CONNECTED_PEERS};
 
 /// The percentage in use that counts as full: the kernel evicts before the last entry is used.
 const FULL: u32 = 90;
@@ -49,10 +50,17 @@ impl Node {
         let (number, shared) = (self.sweeping.begun, self.sweeping.shared.clone());
         let slots: Vec<u32> = self.registry.attachments().map(|attachment| attachment.slot).collect();
         let pins = self.datapath.pins();
-        let sweep = move || match sweep(|name| pins.map(name), &slots, number, &shared) {
-            Ok(0) => {}
-            Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
-            Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
+        let sweep = move || {
+            match sweep(|name| pins.map(name), &slots, number, &shared) {
+                Ok(0) => {}
+                Ok(swept) => tracing::debug!(swept, "removed the entries of closed connections"),
+                Err(error) => tracing::warn!(%error, "cannot remove the entries of closed connections"),
+            }
+            match connected_peers::sweep(&pins.map(CONNECTED_PEERS), &mut lock(&shared.unfound)) {
+                Ok(0) => {}
+                Ok(swept) => tracing::debug!(swept, "removed the peers of closed UDP sockets"),
+                Err(error) => tracing::warn!(%error, "cannot remove the peers of closed UDP sockets"),
+            }
         };
         match thread::Builder::new().name("sweep".into()).spawn(sweep) {
             Ok(thread) => self.sweeping.thread = Some(thread),

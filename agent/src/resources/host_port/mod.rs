@@ -2,6 +2,7 @@
 
 mod aborted;
 mod applied;
+pub(crate) mod connected_peers;
 mod forgotten;
 mod held_sockets;
 mod ingress;

@@ -9,18 +9,22 @@ use std::net::{IpAddr, SocketAddr};
 
 use nix::libc;
 use shunt_agent_api::{PortMapping, Protocol};
-use shunt_dataplane::abi::translation::PeerKey;
+use shunt_dataplane::abi::translation::{Peer, PeerKey};
 use shunt_dataplane::nat::connect::{Target, leads_to_by_whomever};
 use shunt_dataplane::wire::address::Address;
 use shunt_netlink::Connection;
 use shunt_netlink::sock_diag::{InetSocket, SocketDiagnosis};
 
+use super::connected_peers::{self, CONNECTED_PEERS};
 use super::reconnected::Stale;
 use crate::datapath::in_map;
 use crate::datapath::maps::lookup;
 use crate::explain::live_tables::{LiveTables, Times};
 use crate::kernel::KernelError;
 use crate::resources::{Node, Refusal};
+
+/// Update flag: only where there is no entry (`BPF_NOEXIST`, linux/bpf.h).
+const NOEXIST: u64 = 1;
 
 impl Node {
     /// Cleans up after a change of host ports. Call it after `MAPPINGS` has changed.
@@ -60,19 +64,18 @@ impl Node {
 
     /// Whom a socket asked for, where that leads elsewhere by now than it is connected to.
     fn asked_in_vain(
-        &self,
+        &mut self,
         socket: &InetSocket,
         begun: &[PortMapping],
         routes: &mut Connection,
     ) -> Result<Option<SocketAddr>, Refusal> {
-        let (address, port) = (Address::from(socket.remote().ip()), socket.remote().port().into());
-        let key = PeerKey { socket: socket.cookie(), address, port, pad: [0; 6] };
-        let asked = lookup(&self.datapath.maps.peers, &key).map_err(in_map("PEERS"))?;
+        let key = connected_peers::key(socket);
+        let asked = self.recorded_peer(&key)?;
         let asks = |mapping: &PortMapping| is_for(mapping, socket.remote().ip(), socket.remote().port());
         if asked.is_none() && !begun.iter().any(asks) {
             return Ok(None);
         }
-        let now = Target { address, port, protocol: libc::IPPROTO_UDP as u8 };
+        let now = Target { address: key.address, port: key.port, protocol: libc::IPPROTO_UDP as u8 };
         let asked = asked.map_or(now, |peer| Target { address: peer.address, port: peer.port, ..now });
         let (names, times) = (HashMap::new(), Times { boot: 0, monotonic: 0 });
         let tables = LiveTables::new(&self.datapath.maps, &names, 0, times, routes);
@@ -80,6 +83,21 @@ impl Node {
         tables.into_asked()?;
         let is_stale = leads.unwrap_or(asked) != now;
         Ok(is_stale.then(|| SocketAddr::new(asked.address.into(), asked.port.number())))
+    }
+
+    /// What a connected socket has asked for. An entry that an older agent's programs have made, or that found no room, is among those that make
+    /// room for others: from now on it is not.
+    fn recorded_peer(&mut self, key: &PeerKey) -> Result<Option<Peer>, Refusal> {
+        let maps = &mut self.datapath.maps;
+        let asked = lookup(&maps.connected_peers, key).map_err(in_map(CONNECTED_PEERS))?;
+        if asked.is_some() {
+            return Ok(asked);
+        }
+        let asked = lookup(&maps.peers, key).map_err(in_map("PEERS"))?;
+        if let Some(peer) = asked {
+            let _full = maps.connected_peers.insert(key, peer, NOEXIST);
+        }
+        Ok(asked)
     }
 }
 
