@@ -32,6 +32,8 @@ mod from_node;
 mod guarded;
 #[path = "services/hooks.rs"]
 mod hooks;
+#[path = "portmap/imposters.rs"]
+mod imposters;
 #[path = "portmap/inside.rs"]
 mod inside;
 #[path = "portmap/lifetime.rs"]

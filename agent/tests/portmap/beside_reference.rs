@@ -3,9 +3,13 @@
 use std::path::Path;
 
 use serde_json::json;
-use shunt_lab::{Attachment, Container, Echo, Lacking, Protocol, skip};
+use shunt_lab::{Attachment, Container, Echo, Lacking, Protocol, skip, uninterrupted};
 
-use crate::stage::{NODE, Stage, mapping};
+use crate::datagram::{UDP, framed, packet, udp};
+use crate::imposters::{FORGED, ROUNDS, forge, heard, socket, sources_of_forged};
+use crate::shares::dropped;
+use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
+use crate::wire::Wire;
 
 const BOTH: [Protocol; 2] = [Protocol::Tcp, Protocol::Udp];
 
@@ -52,4 +56,39 @@ fn containers_of_both_reach_each_others_host_ports_whether_bridges_call_iptables
             }
         }
     }
+}
+
+/// The kernel translates for the reference's container: a container of ours sends to its client by the number of its host port, by its own port, and
+/// in its name.
+#[test]
+fn a_client_of_a_container_of_theirs_hears_none_of_ours() {
+    let mut stage = Stage::new();
+    stage.network = stage.network.with("ipMasq", json!(true)).with("ipspoofchk", json!(true));
+    stage.add("ours", &[mapping(8080, 7000, "udp")]);
+    let Some((_container, attachment, _echo)) = theirs(&stage) else { return };
+    let ours = stage.sandboxes[0].namespace();
+    let client = socket(&stage.outside, (address(OUTSIDE[0]), 5000));
+    client.connect((address(NODE[0]), 8081)).unwrap();
+    let ask = || {
+        client.send(b"question").unwrap();
+        let mut bytes = [0; 100];
+        let length = uninterrupted(|| client.recv(&mut bytes)).unwrap();
+        assert_eq!(&bytes[..length], b"question");
+    };
+    ask();
+    let wire = Wire::tap(&stage.outside, "eth0");
+    let raw = Wire::tap(ours, "eth0");
+    let gateway = Wire::tap(stage.node.namespace(), "cni0").mac();
+    let to = client.local_addr().unwrap();
+    let spoofed = dropped(stage.node.agent(), "address_spoofed");
+    [8081, 7000].into_iter().for_each(|port| forge(ours, port, to));
+    let in_its_name =
+        packet(UDP, attachment.addresses()[0], to.ip(), 64, udp([7000, 5000], FORGED.as_bytes()));
+    raw.send(&framed(gateway, raw.mac(), &in_its_name));
+    assert_eq!(heard(&client), [""; 0]);
+    let sources = sources_of_forged(&wire);
+    assert_eq!(sources.len(), 2 * ROUNDS, "all but what is in another's name leaves: {sources:?}");
+    assert!(!sources.contains(&8081), "{sources:?}");
+    assert_eq!(dropped(stage.node.agent(), "address_spoofed"), spoofed + 1);
+    ask();
 }

@@ -20,7 +20,7 @@ fn stage(arguments: &[&str]) -> Stage {
 }
 
 /// Packets that were dropped for this reason.
-fn dropped(agent: &Agent, reason: &str) -> u64 {
+pub(crate) fn dropped(agent: &Agent, reason: &str) -> u64 {
     let drops = agent.drops().unwrap();
     drops.iter().filter(|drop| drop.reason == reason).map(|drop| drop.packets).sum()
 }
