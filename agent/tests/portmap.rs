@@ -42,6 +42,8 @@ mod lifetime;
 mod local_routes;
 #[path = "portmap/many.rs"]
 mod many;
+#[path = "portmap/mapped_addresses.rs"]
+mod mapped_addresses;
 #[path = "portmap/neighbors.rs"]
 mod neighbors;
 #[path = "portmap/next_owner.rs"]
