@@ -62,6 +62,8 @@ mod sctp;
 mod sctp_from_node;
 #[path = "portmap/sctp_reference.rs"]
 mod sctp_reference;
+#[path = "portmap/several_ports.rs"]
+mod several_ports;
 #[path = "portmap/shares.rs"]
 mod shares;
 #[path = "portmap/stage.rs"]

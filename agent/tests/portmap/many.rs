@@ -38,7 +38,7 @@ pub(crate) fn datagrams(stage: &Stage, from: &str, first: u16, count: u16) {
     stage.outside.enter(send).unwrap();
 }
 
-fn patiently<T>(mut attempt: impl FnMut() -> std::io::Result<T>) -> T {
+pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> std::io::Result<T>) -> T {
     let begun = Instant::now();
     loop {
         match attempt() {
