@@ -23,6 +23,15 @@ pub(crate) fn may_be_cut(socket: &UdpSocket) {
     treat(socket, libc::IP_PMTUDISC_DONT, libc::IPV6_PMTUDISC_DONT);
 }
 
+/// What its own link takes is sent, whatever routers have said of theirs; they may cut it or not.
+pub(crate) fn heed_no_router(socket: &UdpSocket, may_be_cut: bool) {
+    if may_be_cut {
+        treat(socket, libc::IP_PMTUDISC_INTERFACE, libc::IPV6_PMTUDISC_INTERFACE);
+    } else {
+        treat(socket, libc::IP_PMTUDISC_PROBE, libc::IPV6_PMTUDISC_PROBE);
+    }
+}
+
 fn treat(socket: &UdpSocket, v4: i32, v6: i32) {
     if socket.local_addr().unwrap().is_ipv4() {
         setsockopt(socket, CutV4, &v4).unwrap();

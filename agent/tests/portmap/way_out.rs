@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::UdpGsoSegment;
-use shunt_lab::{Namespace, patience, uninterrupted};
+use shunt_lab::{Conversation, Echo, Namespace, Protocol, patience, uninterrupted};
 
 use crate::errors::any_like;
+use crate::shares::dropped;
 use crate::stage::{NODE, OUTSIDE, Stage, address, mapping};
-use crate::uncut::may_be_cut;
+use crate::uncut::{heed_no_router, may_be_cut};
 use crate::wire::Wire;
 
 /// Bytes that a packet may have on the way out; containers' links take 1500.
@@ -111,6 +112,68 @@ fn a_sender_of_segments_that_do_not_fit_is_told() {
         }
         assert!(uninterrupted(|| server.recv(&mut [0; 2000])).is_err(), "{outside}: none of them has left");
     }
+}
+
+/// What a container sends that heeds no router.
+const HOSTILE: u8 = 0xb5;
+/// How often, of several datagrams each.
+const BURSTS: usize = 500;
+const EACH: usize = 20;
+
+/// Whether a frame of the second container's is larger than the way out takes.
+fn is_hostile_and_large(frame: &[u8]) -> bool {
+    let most = 14 + TAKES.parse::<usize>().unwrap();
+    frame.len() > most && frame.ends_with(&[HOSTILE; 16])
+}
+
+/// Conversations of the first container: masqueraded ones, and by its host ports.
+fn talks(stage: &Stage, outside: &[Echo]) -> Vec<Conversation> {
+    let inside = stage.sandboxes[0].namespace();
+    let mut talks = Vec::new();
+    for (echo, node) in outside.iter().zip(NODE) {
+        for (protocol, port) in [(Protocol::Tcp, 8080), (Protocol::Udp, 8053)] {
+            talks.push(Conversation::open(inside, protocol, echo.address()).unwrap());
+            talks.push(stage.open(&stage.outside, protocol, node, port));
+        }
+    }
+    talks
+}
+
+/// Nothing of it is larger on the way out than that takes, nothing leaves from its own address, and the others' connections go on.
+#[test]
+fn a_container_that_sends_large_segments_and_heeds_no_router_harms_nobody() {
+    let stage = stage();
+    let _inside = stage.echo(0, 7000);
+    let outside = OUTSIDE.map(|outside| Echo::listen(&stage.outside, address(outside), 7001).unwrap());
+    let mut talks = talks(&stage, &outside);
+    let mut chat = |rounds| talks.iter_mut().for_each(|talk| talk.chat(rounds, 1000).unwrap());
+    chat(2);
+    let wire = Wire::tap(&stage.outside, "eth0");
+    let before = dropped(stage.node.agent(), "too_big");
+    let mut sent = 0;
+    for (outside, may_be_cut) in OUTSIDE.into_iter().flat_map(|outside| [(outside, false), (outside, true)]) {
+        let to = SocketAddr::new(address(outside), 7002 + u16::from(may_be_cut));
+        let server = socket(&stage.outside, to);
+        server.set_read_timeout(Some(patience(PATIENCE))).unwrap();
+        let client = socket(stage.sandboxes[1].namespace(), any_like(to.ip()));
+        heed_no_router(&client, may_be_cut);
+        client.send_to(b"first", to).unwrap();
+        uninterrupted(|| server.recv(&mut [0; 100])).unwrap();
+        cut_into(&client, TOO_LARGE);
+        for burst in 0..BURSTS {
+            sent += usize::from(client.send_to(&[HOSTILE; EACH * TOO_LARGE], to).is_ok());
+            if burst % 50 == 0 {
+                chat(1);
+            }
+        }
+    }
+    assert!(sent > 3 * BURSTS, "its own kernel sends {sent}");
+    assert!(dropped(stage.node.agent(), "too_big") > before, "what a router would cut is dropped");
+    let seen = wire.at_hand();
+    let large: Vec<_> = seen.iter().filter(|frame| is_hostile_and_large(frame)).map(Vec::len).collect();
+    assert!(large.is_empty(), "of {large:?} bytes");
+    assert!(!seen.iter().any(|frame| is_from_container(frame)), "something leaves from its own address");
+    chat(5);
 }
 
 /// Has the kernel, or a device, cut what is sent into datagrams (`UDP_SEGMENT`, udp(7)).
