@@ -6,6 +6,8 @@
 mod account;
 #[path = "netns/admission.rs"]
 mod admission;
+#[path = "netns/advertised.rs"]
+mod advertised;
 #[path = "netns/agent_restart.rs"]
 mod agent_restart;
 #[path = "netns/answered.rs"]

@@ -58,7 +58,7 @@ fn lengthen(world: &World) {
 }
 
 /// Whom a server sees of the container, and whether the connection is conntrack's.
-fn seen(world: &World, server: &str) -> (IpAddr, bool) {
+pub(crate) fn seen(world: &World, server: &str) -> (IpAddr, bool) {
     let address: IpAddr = server.parse().unwrap();
     let socket = world.outside.enter(|| UdpSocket::bind((address, 0)).unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -74,7 +74,7 @@ fn seen(world: &World, server: &str) -> (IpAddr, bool) {
     (from.ip(), tracked.iter().any(|connection| connection.original.destination == to))
 }
 
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < 3 * PATIENCE, "{what}");

@@ -131,6 +131,7 @@ const SUITES: [Kind; 6] = [
             ("masqueraded::", LONG),
             ("by_programs::", LONG),
             ("source_addresses::", LONG),
+            ("advertised::", LONG),
         ],
         quick: Some(&["ladder::"]),
     },
