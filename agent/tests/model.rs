@@ -22,6 +22,8 @@ mod datagram;
 mod estate;
 #[path = "model/liar.rs"]
 mod liar;
+#[path = "model/refused.rs"]
+mod refused;
 #[path = "model/relocations.rs"]
 mod relocations;
 #[path = "model/steps.rs"]

@@ -29,6 +29,21 @@ pub enum NftError {
     },
 }
 
+impl NftError {
+    /// Whether the kernel has no nf_tables, or lacks a part of it: a kind of chains or of expressions, or the family `inet`.
+    pub(crate) fn is_lack(&self) -> bool {
+        let errno = match self {
+            Self::Refused { errno, .. } => *errno,
+            Self::Socket(NetlinkError::Socket(error)) => {
+                // No netlink of netfilter.
+                return error.raw_os_error() == Some(Errno::EPROTONOSUPPORT as i32);
+            }
+            Self::Socket(_) => return false,
+        };
+        matches!(errno, Errno::ENOENT | Errno::EOPNOTSUPP)
+    }
+}
+
 /// Messages that are sent together.
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -91,5 +106,24 @@ impl Batch {
         let [high, low] = resource.to_be_bytes();
         let payload = [&[family, 0, high, low], attributes].concat();
         message::write(kind, flags, self.steps.len() as u32, &payload, &mut self.wire);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_lacks_is_told_from_what_it_refuses() {
+        let refused = |errno| NftError::Refused { step: "a chain", errno, detail: None };
+        let socket = |errno: Errno| NftError::Socket(io::Error::from(errno).into());
+        for error in [refused(Errno::ENOENT), refused(Errno::EOPNOTSUPP), socket(Errno::EPROTONOSUPPORT)] {
+            assert!(error.is_lack(), "{error}");
+        }
+        for error in [refused(Errno::EPERM), refused(Errno::EBUSY), socket(Errno::ENOBUFS)] {
+            assert!(!error.is_lack(), "{error}");
+        }
     }
 }

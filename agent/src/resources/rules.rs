@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
 
-use nix::errno::Errno;
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
 use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules, Watched};
@@ -38,11 +37,22 @@ impl Resource for Table {
 }
 
 impl Node {
-    /// Replaces the kernel's rules if the attachments need others.
+    /// Replaces the kernel's rules if the attachments need others. Where the kernel cannot open host ports the programs do from then on: the caller's
+    /// attachments may have changed.
     ///
     /// # Errors
     /// The kernel refuses; its rules are as they were.
     pub(crate) fn set_rules(&mut self) -> Result<(), NftError> {
+        match self.set_wanted() {
+            Err(error) if error.is_lack() && self.opens_host_ports() => {
+                self.open_by_programs(&error);
+                self.set_wanted()
+            }
+            set => set,
+        }
+    }
+
+    fn set_wanted(&mut self) -> Result<(), NftError> {
         let wanted = self.wanted();
         if self.rules.as_ref() == Some(&wanted) {
             return Ok(());
@@ -52,6 +62,9 @@ impl Node {
             // Without rules that translate a kernel without nf_tables is fine.
             Err(_) if wanted.translates_nothing() && self.rules.is_none() => {}
             replaced => settle(replaced?, expedited),
+        }
+        if !wanted.opened.is_empty() {
+            self.heeding.opening.grant();
         }
         tracing::info!(
             masquerading = wanted.masquerade.len(),
@@ -91,12 +104,15 @@ impl Node {
 fn replace(wanted: &Rules) -> Result<Committed, NftError> {
     let replaced = nft::replace(wanted);
     let Err(error) = &replaced else { return replaced };
+    // Who opens host ports is decided first.
+    if !wanted.opened.is_empty() && error.is_lack() {
+        return replaced;
+    }
     if !wanted.classes.is_empty() {
         tracing::warn!(%error, "traffic of claims that the kernel routes is not told apart");
         return replace(&Rules { classes: BTreeMap::new(), ..wanted.clone() });
     }
-    let lacks = matches!(error, NftError::Refused { errno: Errno::ENOENT | Errno::EOPNOTSUPP, .. });
-    if wanted.host_ports.is_empty() || !lacks {
+    if wanted.host_ports.is_empty() || !error.is_lack() {
         return replaced;
     }
     tracing::warn!(%error, "the node's own SCTP sockets do not reach host ports");

@@ -45,7 +45,11 @@ impl Node {
         let warning = |(what, who): (&str, Vec<String>)| {
             (!who.is_empty()).then(|| format!("{what} bypasses {}", listed(&who)))
         };
-        all.into_iter().filter_map(warning).chain(self.heeding_warnings()).collect()
+        all.into_iter()
+            .filter_map(warning)
+            .chain(self.heeding_warnings())
+            .chain(self.refused_opening())
+            .collect()
     }
 
     /// Logs them for a container that was attached.

@@ -9,6 +9,7 @@ mod kept;
 mod listed;
 mod opened;
 mod opening;
+mod refused;
 mod state;
 mod tracking;
 mod watch;

@@ -26,13 +26,18 @@ const PERIOD: Duration = Duration::from_secs(10);
 impl Node {
     /// Whether the kernel opens a port's host ports.
     pub(crate) fn heeds_host_ports(&self, port: &BridgePort) -> bool {
+        self.heeding.opening.refused.is_none() && self.asks_for_host_ports(port)
+    }
+
+    /// Whether others' rules are asked who may use them, if the kernel can.
+    pub(super) fn asks_for_host_ports(&self, port: &BridgePort) -> bool {
         let opening = &self.heeding.opening;
         let is_heeded = match self.heeding.mode_of(port.bridge.index, port.service.filters) {
             Filters::Bypass => false,
             Filters::Auto => !opening.by.is_empty(),
             Filters::Heed => true,
         };
-        opening.is_asked && is_heeded && !opening.is_refused && port.is_bridged() && !port.mappings.is_empty()
+        opening.is_asked && is_heeded && port.is_bridged() && !port.mappings.is_empty()
     }
 
     /// Whether the kernel opens any.
@@ -90,17 +95,19 @@ impl Node {
             self.registry.insert(Attachment { opened: true, ..attachment.clone() });
         }
         if let Err(error) = self.set_rules() {
-            tracing::warn!(%error, "the kernel cannot open host ports: the programs do, past others' rules");
-            self.heeding.opening.is_refused = true;
-            ports.into_iter().for_each(|attachment| {
-                self.registry.insert(attachment);
-            });
+            self.heeding.opening.refuse(error.to_string());
+            ports.into_iter().for_each(|attachment| self.registry.insert(attachment));
             return Ok(());
         }
-        for attachment in &ports {
-            self.datapath.write_mappings(&Attachment { opened: true, ..attachment.clone() })?;
+        // Where the kernel cannot, the programs still do.
+        let begun = ports.iter().filter_map(|it| self.registry.get(&it.port.key)).filter(|it| it.opened);
+        let begun: Vec<Attachment> = begun.cloned().collect();
+        for attachment in &begun {
+            self.datapath.write_mappings(attachment)?;
         }
-        tracing::info!(ports = ports.len(), "the kernel opens host ports, as others have rules for them");
+        if !begun.is_empty() {
+            tracing::info!(ports = begun.len(), "the kernel opens host ports, as others have rules for them");
+        }
         Ok(())
     }
 

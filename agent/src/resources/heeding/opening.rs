@@ -13,8 +13,8 @@ pub(crate) struct Opening {
     pub(super) by: Vec<String>,
     /// What these rules do.
     pub(super) harms: Harms,
-    /// Whether the kernel has refused our rules; then the programs open.
-    pub(super) is_refused: bool,
+    /// Why the kernel has refused our rules, where it has; then the programs open.
+    pub(super) refused: Option<String>,
     /// When it was last looked for connections that the kernel carries though it opens none any more; none while there are none.
     pub(super) carried: Option<Instant>,
 }
@@ -23,6 +23,17 @@ impl Opening {
     /// Whether connections that the kernel has opened may live.
     pub(crate) fn carries(&self) -> bool {
         self.carried.is_some()
+    }
+
+    /// The kernel has taken our rules.
+    pub(crate) fn grant(&mut self) {
+        self.refused = None;
+    }
+
+    /// The kernel has not.
+    pub(super) fn refuse(&mut self, why: String) {
+        tracing::warn!(error = why, "the kernel cannot open host ports: the programs do, past others' rules");
+        self.refused = Some(why);
     }
 
     pub(super) fn forget(&mut self) {

@@ -44,6 +44,9 @@ impl Node {
         self.datapath.write_mapped(to)?;
         // Whom the kernel is to open, it can before the programs do not.
         self.set_rules()?;
+        // Where the kernel cannot, the programs do after all.
+        let known = self.registry.get(&to.port.key).cloned();
+        let to = known.as_ref().unwrap_or(to);
         self.datapath.write_mappings(to)?;
         for error in self.datapath.erase_old_mappings(from, to) {
             tracing::warn!(key = %from.port.key, %error, "cannot remove a host port");
