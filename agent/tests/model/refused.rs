@@ -1,4 +1,7 @@
-//! A kernel that cannot open host ports (no nf_tables NAT): an ADD succeeds all the same, the programs open them, and `status` says why.
+//! A kernel that cannot open host ports (no nf_tables NAT): an ADD succeeds all the same, the programs open them, and `status` says why. The kernel is
+//! asked again.
+
+use std::time::Duration;
 
 use nix::errno::Errno;
 use shunt_agent::Agent;
@@ -52,7 +55,7 @@ fn until_refused(agent: &mut Agent, inside: &Namespace) {
 }
 
 #[test]
-fn an_add_succeeds_where_the_kernel_cannot_open_host_ports() {
+fn an_add_succeeds_where_the_kernel_cannot_open_host_ports_and_the_kernel_is_asked_again() {
     let lab = Lab::new().unwrap();
     let [node, inside] = ["node", "inside"].map(|name| lab.namespace(name).unwrap());
     let config = Config { filters: Filters::Heed, filter_host_ports: true, ..config(&lab) };
@@ -62,6 +65,10 @@ fn an_add_succeeds_where_the_kernel_cannot_open_host_ports() {
         let mut agent = Agent::open(&config).unwrap();
         until_refused(&mut agent, &inside);
         assert!(!is_led(), "the programs open it");
+        failpoints::advance(Duration::from_secs(60));
+        agent.tick();
+        assert!(is_led(), "the kernel can by now: {:?}", warnings(&mut agent));
+        assert!(!is_said(&mut agent));
     };
     node.enter(work).unwrap();
 }

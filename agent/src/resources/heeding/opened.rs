@@ -13,6 +13,7 @@ use shunt_netlink::netfilter::BaseChain;
 
 use crate::config::Filters;
 use crate::datapath::encode::protocol_number;
+use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::nft::{self, Hidden, OpenedPort};
 use crate::registry::Attachment;
@@ -26,7 +27,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 impl Node {
     /// Whether the kernel opens a port's host ports.
     pub(crate) fn heeds_host_ports(&self, port: &BridgePort) -> bool {
-        self.heeding.opening.refused.is_none() && self.asks_for_host_ports(port)
+        !self.heeding.opening.is_refused(failpoints::now()) && self.asks_for_host_ports(port)
     }
 
     /// Whether others' rules are asked who may use them, if the kernel can.
@@ -95,7 +96,7 @@ impl Node {
             self.registry.insert(Attachment { opened: true, ..attachment.clone() });
         }
         if let Err(error) = self.set_rules() {
-            self.heeding.opening.refuse(error.to_string());
+            self.heeding.opening.refuse(error.to_string(), failpoints::now());
             ports.into_iter().for_each(|attachment| self.registry.insert(attachment));
             return Ok(());
         }

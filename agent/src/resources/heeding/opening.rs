@@ -1,8 +1,12 @@
 //! What the agent remembers of who opens host ports.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::harms::Harms;
+
+/// How long the kernel is not asked again once it has refused our rules; each refusal doubles it, up to the longest.
+const FIRST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Who opens host ports, and why.
 #[derive(Debug, Default)]
@@ -13,10 +17,19 @@ pub(crate) struct Opening {
     pub(super) by: Vec<String>,
     /// What these rules do.
     pub(super) harms: Harms,
-    /// Why the kernel has refused our rules, where it has; then the programs open.
-    pub(super) refused: Option<String>,
+    /// The kernel's last refusal of our rules; then the programs open.
+    pub(super) refused: Option<Refused>,
     /// When it was last looked for connections that the kernel carries though it opens none any more; none while there are none.
     pub(super) carried: Option<Instant>,
+}
+
+/// A refusal of the kernel's.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) why: String,
+    at: Instant,
+    /// How long the kernel is not asked again.
+    pause: Duration,
 }
 
 impl Opening {
@@ -30,13 +43,46 @@ impl Opening {
         self.refused = None;
     }
 
-    /// The kernel has not.
-    pub(super) fn refuse(&mut self, why: String) {
-        tracing::warn!(error = why, "the kernel cannot open host ports: the programs do, past others' rules");
-        self.refused = Some(why);
+    /// The kernel has not. The same refusal is said once.
+    pub(super) fn refuse(&mut self, why: String, now: Instant) {
+        let last = self.refused.take();
+        if last.as_ref().is_none_or(|last| last.why != why) {
+            tracing::warn!(
+                error = why,
+                "the kernel cannot open host ports: the programs do, past others' rules"
+            );
+        }
+        let pause = last.map_or(FIRST, |last| (2 * last.pause).min(LONGEST));
+        self.refused = Some(Refused { why, at: now, pause });
+    }
+
+    /// Whether the kernel has refused, and is not to be asked again yet: a module may be there by then, or whoever owned the table gone.
+    pub(super) fn is_refused(&self, now: Instant) -> bool {
+        self.refused.as_ref().is_some_and(|it| now.duration_since(it.at) < it.pause)
     }
 
     pub(super) fn forget(&mut self) {
         (self.by, self.harms) = (Vec::new(), Harms::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_asked_again_after_ever_longer_pauses_up_to_a_minute() {
+        let (mut opening, mut now) = (Opening::default(), Instant::now());
+        assert!(!opening.is_refused(now));
+        for seconds in [5, 10, 20, 40, 60, 60] {
+            opening.refuse("no such file or directory".to_owned(), now);
+            let pause = Duration::from_secs(seconds);
+            assert!(opening.is_refused(now + pause - Duration::from_millis(1)));
+            now += pause;
+            assert!(!opening.is_refused(now), "{seconds}");
+        }
+        opening.grant();
+        opening.refuse("no such file or directory".to_owned(), now);
+        assert!(!opening.is_refused(now + FIRST), "a later refusal is a first one");
     }
 }
