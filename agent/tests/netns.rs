@@ -100,6 +100,8 @@ mod native;
 mod node_test;
 #[path = "netns/occupied.rs"]
 mod occupied;
+#[path = "netns/opened.rs"]
+mod opened;
 #[path = "netns/own_xdp.rs"]
 mod own_xdp;
 #[path = "netns/pinged.rs"]

@@ -83,15 +83,13 @@ const POSTROUTING: Chain = Chain {
     hook: libc::NF_INET_POST_ROUTING,
     priority: libc::NF_IP_PRI_NAT_SRC,
 };
-/// Behind others' own translations, `firewalld`'s too (`-90`): theirs win.
-const PREROUTING: Chain = Chain {
-    name: "prerouting",
-    kind: "nat",
-    hook: libc::NF_INET_PRE_ROUTING,
-    priority: libc::NF_IP_PRI_NAT_DST + 20,
-};
+/// Behind others' own translations at both hooks, `firewalld`'s too (`-90`): of several chains the first that translates a connection wins, and the others do
+/// not meet it (`nf_nat_inet_fn`, net/netfilter/nf_nat_core.c).
+pub(crate) const LEADING_PRIORITY: i32 = libc::NF_IP_PRI_NAT_DST + 20;
+const PREROUTING: Chain =
+    Chain { name: "prerouting", kind: "nat", hook: libc::NF_INET_PRE_ROUTING, priority: LEADING_PRIORITY };
 const OUTPUT: Chain =
-    Chain { name: "output", kind: "nat", hook: libc::NF_INET_LOCAL_OUT, priority: libc::NF_IP_PRI_NAT_DST };
+    Chain { name: "output", kind: "nat", hook: libc::NF_INET_LOCAL_OUT, priority: LEADING_PRIORITY };
 
 /// Every chain of the table.
 const CHAINS: [&Chain; 4] = [&CLASSES, &POSTROUTING, &PREROUTING, &OUTPUT];
@@ -230,7 +228,7 @@ mod tests {
             "ip saddr 10.77.0.0/24 ip daddr != 10.77.0.0/24 ip daddr != 224.0.0.0/4 masquerade comment \"one\"",
             "ip6 saddr fd77::/64 ip6 daddr != fd77::/64 ip6 daddr != ff00::/8 masquerade comment \"one\"",
             "ip saddr 10.78.0.0/16 ip daddr != 10.78.0.0/16 ip daddr != 224.0.0.0/4 masquerade comment \"two\"",
-            "type nat hook output priority -100; policy accept;",
+            "type nat hook output priority -80; policy accept;",
             "sctp dport 8132 ip saddr != 127.0.0.0/8 ip daddr != 127.0.0.0/8 fib daddr type local dnat ip to \
              10.77.0.2:7132 comment \"one\"",
             "sctp dport 9899 ip6 saddr != ::1 ip6 daddr != ::1 ip6 daddr 2001:db8::1 dnat ip6 to [fd77::2]:9899 comment \"one\"",

@@ -77,6 +77,7 @@ const SUITES: [Kind; 6] = [
             "heeded_modes::",
             "heeded_tracking::",
             "heeded_uplink::",
+            "opened::",
             "routers::",
         ],
         left_out: &[
