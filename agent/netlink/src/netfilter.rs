@@ -27,6 +27,8 @@ pub struct BaseChain {
     pub family: u8,
     /// The hook's number in its family (`NF_INET_FORWARD`).
     pub hook: u32,
+    /// Its place at the hook: chains with smaller ones come before.
+    pub priority: i32,
     /// Its table's name.
     pub table: String,
     /// Its name.
@@ -44,7 +46,7 @@ pub struct BaseChain {
 
 impl Reply for BaseChain {
     fn read(payload: &[u8]) -> Option<Self> {
-        let (mut hook, mut rules, mut policy, mut devices) = (None, 0, None, Vec::new());
+        let (mut hook, mut priority, mut rules, mut policy, mut devices) = (None, 0, 0, None, Vec::new());
         let (mut table, mut name, mut kind) = (String::new(), String::new(), String::new());
         for attribute in typed(payload.get(nfnetlink::HEADER..)?) {
             match attribute {
@@ -57,6 +59,8 @@ impl Reply for BaseChain {
                     for part in parts {
                         match part {
                             Hook::Number(number) => hook = Some(u32::from(number)),
+                            // Signed, it travels as the number with the same bits.
+                            Hook::Priority(number) => priority = number.cast_signed(),
                             Hook::NetDeviceName(name) => devices.push(name),
                             Hook::NetDevices(all) => devices.extend(all.iter().map(name_of)),
                             _ => {}
@@ -68,7 +72,17 @@ impl Reply for BaseChain {
         }
         // The kernel tells a single interface both ways.
         devices.dedup();
-        Some(Self { family: *payload.first()?, hook: hook?, table, name, rules, policy, kind, devices })
+        Some(Self {
+            family: *payload.first()?,
+            hook: hook?,
+            priority,
+            table,
+            name,
+            rules,
+            policy,
+            kind,
+            devices,
+        })
     }
 }
 
@@ -126,11 +140,15 @@ mod tests {
     #[test]
     fn a_chain_of_a_prefix_is_at_every_interface_whose_name_begins_so() {
         let devices = [attribute(1, b"eth0\0"), attribute(NFTA_DEVICE_PREFIX, b"veth\0")].concat();
-        let hook =
-            [attribute(1, &0u32.to_be_bytes()), attribute(2, &0u32.to_be_bytes()), attribute(4, &devices)];
+        let hook = [
+            attribute(1, &0u32.to_be_bytes()),
+            attribute(2, &(-80i32).to_be_bytes()),
+            attribute(4, &devices),
+        ];
         let named = [attribute(1, b"fw\0"), attribute(3, b"in\0"), attribute(4, &hook.concat())].concat();
         let chain =
             BaseChain::read(&[nfnetlink::header(libc::NFPROTO_NETDEV as u8), named].concat()).unwrap();
+        assert_eq!(chain.priority, -80);
         assert_eq!(chain.devices, ["eth0", "veth*"]);
         let at = ["eth0", "eth01", "veth", "veth1a2b", "vet"].map(|ifname| chain.is_at(ifname));
         assert_eq!(at, [true, false, true, true, false]);

@@ -27,6 +27,6 @@ pub use masquerade::MasqueradeRule;
 pub(crate) use names::TABLE;
 pub use opened::{Hidden, OpenedPort};
 pub use snapshot::{Watched, keeps_translating};
-pub(crate) use table::is_own;
+pub(crate) use table::{LEADING_PRIORITY, is_own};
 pub use table::{Rules, replace};
 pub use unmasqueraded::UnmasqueradedRule;

@@ -104,6 +104,10 @@ impl Opened {
         }
     }
 
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.stage.node.agent().status().unwrap().warnings
+    }
+
     pub(crate) fn v4(&self, index: usize) -> IpAddr {
         self.stage.sandboxes[index].addresses()[0]
     }
@@ -119,7 +123,7 @@ fn operators(to: IpAddr) -> String {
 }
 
 #[test]
-fn an_operators_own_translation_of_a_host_port_wins() {
+fn an_operators_own_translation_of_a_host_port_wins_and_is_named() {
     let mut opened = Opened::without_host_port(HEED);
     let one = opened.v4(0);
     nft(&opened.stage, &operators(one));
@@ -127,12 +131,17 @@ fn an_operators_own_translation_of_a_host_port_wins() {
     opened.add("two");
     opened.stage.node.settle().unwrap();
     opened.until_opened(true);
+    let theirs = "the chain pre of the table operator may translate host ports before shunt does";
+    assert!(opened.warnings().iter().any(|warning| warning.contains(theirs)), "{:?}", opened.warnings());
+    let log = opened.stage.node.agent().log_tail();
+    assert!(log.contains(theirs), "the ADD names it: {log}");
     for protocol in BOTH {
         for from in [&opened.outside, opened.stage.node.namespace()] {
             assert!(opened.is_answered(from, protocol, NODE[0]), "{protocol:?}: by theirs alone");
         }
     }
     nft(&opened.stage, "delete table ip operator");
+    assert_eq!(opened.warnings(), Vec::<String>::new());
     let _ours = opened.stage.sandboxes[1].echo(opened.v4(1), INNER_PORT).unwrap();
     for protocol in BOTH {
         for from in [&opened.outside, opened.stage.node.namespace()] {

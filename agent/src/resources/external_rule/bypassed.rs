@@ -49,6 +49,7 @@ impl Node {
             .filter_map(warning)
             .chain(self.heeding_warnings())
             .chain(self.refused_opening())
+            .chain(self.preceded_host_ports())
             .collect()
     }
 

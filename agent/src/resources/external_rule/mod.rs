@@ -4,5 +4,6 @@ mod bypassed;
 pub(crate) mod filters;
 pub(crate) mod harmless;
 pub(crate) mod hooks;
+mod preceding;
 mod reading;
 pub(crate) mod varying;

@@ -72,7 +72,7 @@ impl Node {
     }
 
     /// The node's addresses.
-    pub(super) fn own_addresses(&self) -> impl Iterator<Item = IpAddr> {
+    pub(crate) fn own_addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.nat_ingress.addresses.keys().copied()
     }
 

@@ -239,6 +239,7 @@ fn more_rules_than_are_read_may_do_anything() {
     let chain = BaseChain {
         family: libc::NFPROTO_INET as u8,
         hook: libc::NF_INET_FORWARD as u32,
+        priority: 0,
         table: "fw".to_owned(),
         name: "forward".to_owned(),
         rules: 1,
