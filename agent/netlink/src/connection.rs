@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -106,6 +107,36 @@ impl Connection {
     /// [`NetlinkError::Interrupted`] when it changed each time while it was read.
     pub fn list<T: Reply>(&mut self, request: Request<T>) -> Result<Vec<T>, NetlinkError> {
         self.table(&request.any(), T::read)
+    }
+
+    /// Asks for a whole table, and hands each entry on as it comes, until `each` has enough; the rest of it is dropped with the connection. Returns whether
+    /// that was the whole table. An entry that comes or goes meanwhile may be missed, or come twice.
+    ///
+    /// # Errors
+    /// Every kind of [`NetlinkError`], other than that the table changed.
+    pub fn walk<T: Reply>(
+        mut self,
+        request: Request<T>,
+        mut each: impl FnMut(T) -> ControlFlow<()>,
+    ) -> Result<bool, NetlinkError> {
+        let request = request.any();
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut wire = Vec::new();
+        request.emit(self.sequence, false, &mut wire);
+        self.socket.send(&wire)?;
+        let (mut ends, mut goes_on) = (vec![End::default()], true);
+        while goes_on && ends.iter().any(|end| end.said.is_none()) {
+            let datagram = self.socket.receive().map_err(|error| late(&request, error))?;
+            take(datagram, self.sequence, &mut ends, &mut |_, payload| {
+                if goes_on && let Some(entry) = T::read(payload) {
+                    goes_on = each(entry).is_continue();
+                }
+            })?;
+        }
+        match ends.into_iter().try_for_each(|end| end.outcome(&request)) {
+            Ok(()) | Err(NetlinkError::Interrupted { .. }) => Ok(goes_on),
+            Err(error) => Err(error),
+        }
     }
 
     /// Sends requests in one piece; the first failure is the error, whatever became of the others.

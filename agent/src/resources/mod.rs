@@ -39,6 +39,7 @@ pub(crate) mod repairs;
 pub(crate) mod reverse_path;
 mod rules;
 pub(crate) mod station;
+pub(crate) mod tracked;
 pub(crate) mod trunk;
 pub(crate) mod unattached;
 pub(crate) mod uplink;

@@ -22,6 +22,7 @@ use super::port::Unfinished;
 use super::repairs::Repairs;
 use super::reverse_path::Filters;
 use super::station::Learning;
+use super::tracked::Tracker;
 use super::unattached::UnattachedPorts;
 use super::watching::Watching;
 use crate::capacity::speed::Speeds;
@@ -100,6 +101,8 @@ pub(crate) struct Node {
     pub(crate) masquerade: Masquerade,
     /// Whether others' rules for bridged packets are heeded.
     pub(crate) heeding: Heeded,
+    /// Asks connection tracking beside the agent's thread.
+    pub(crate) tracker: Tracker,
     /// The programs on the node's own sockets.
     pub(crate) sockets: Sockets,
     pub(crate) sweeping: Sweeping,
@@ -168,6 +171,7 @@ impl Node {
             reverse_paths: Filters::default(),
             masquerade: Masquerade::new(config.masquerade),
             heeding: Heeded::new(config),
+            tracker: Tracker::default(),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,
             kernel_flows: KernelFlows::default(),

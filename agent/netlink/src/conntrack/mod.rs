@@ -2,6 +2,7 @@
 
 mod forget;
 mod liberal;
+mod walk;
 
 use std::net::SocketAddr;
 
@@ -11,6 +12,7 @@ use nix::libc::{AF_INET, AF_INET6, AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTN
 
 pub use self::forget::forget;
 pub use self::liberal::{Liberal, Liberator};
+pub use self::walk::{Which, walk};
 use crate::attribute::{attributes, emitted};
 use crate::connection::Connection;
 use crate::error::NetlinkError;

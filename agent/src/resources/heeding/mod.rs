@@ -1,6 +1,7 @@
 //! Others' rules for bridged packets, and whether they are heeded: then a flow between containers is opened by the kernel's way, and the programs
 //! ask again while it lasts (the stage `accept`).
 
+mod carried;
 mod follow;
 mod harmless;
 mod harms;

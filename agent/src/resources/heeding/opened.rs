@@ -4,13 +4,12 @@
 //! tracking translates to its end, as long as there is any chain of translations: one is kept until no such connection is left.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use shunt_agent_api::{BridgePort, PortMapping};
-use shunt_netlink::conntrack::{TrackedConnection, tracked_connections};
 use shunt_netlink::netfilter::BaseChain;
 
+use super::opening::Carried;
 use crate::config::Filters;
 use crate::datapath::encode::protocol_number;
 use crate::failpoints;
@@ -20,9 +19,6 @@ use crate::registry::Attachment;
 use crate::resources::Node;
 use crate::resources::external_rule::harmless::{Bridges, Reach};
 use crate::resources::external_rule::hooks::{self, Crossed};
-
-/// Between two looks for connections that the kernel still carries.
-const PERIOD: Duration = Duration::from_secs(10);
 
 impl Node {
     /// Whether the kernel opens a port's host ports.
@@ -49,7 +45,7 @@ impl Node {
     /// Takes over what an earlier agent has had the kernel open. Others change at the first tick, the rules before the host ports.
     pub(super) fn find_who_opens(&mut self) {
         let keeps = nft::keeps_translating().unwrap_or_default();
-        self.heeding.opening.carried = keeps.then(Instant::now);
+        self.heeding.opening.carried = keeps.then(Carried::now);
         let ports: Vec<Attachment> = self.registry.attachments().cloned().collect();
         for attachment in ports.into_iter().filter(|_| keeps) {
             let opened = self.heeds_host_ports(&attachment.port);
@@ -78,6 +74,7 @@ impl Node {
 
     /// Has the kernel open what it is to open, and the programs the rest.
     pub(super) fn change_who_opens(&mut self) -> Result<(), KernelError> {
+        self.hear_of_connections();
         let is_other = |it: &&Attachment| it.opened != self.heeds_host_ports(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         let (begun, ended): (Vec<_>, Vec<_>) = others.into_iter().partition(|attachment| !attachment.opened);
@@ -118,7 +115,7 @@ impl Node {
             return Ok(());
         }
         let count = ports.len();
-        self.heeding.opening.carried = Some(Instant::now());
+        self.heeding.opening.carried = Some(Carried::now());
         for attachment in ports {
             let to = Attachment { opened: false, ..attachment };
             self.datapath.write_mappings(&to)?;
@@ -129,31 +126,6 @@ impl Node {
         }
         tracing::info!(ports = count, "the programs open host ports");
         Ok(())
-    }
-
-    /// Lets the chain go that has the kernel translate, once there is nothing that it carries.
-    fn look_for_carried(&mut self) {
-        let is_due = self.heeding.opening.carried.is_some_and(|last| last.elapsed() >= PERIOD);
-        if !is_due || self.opens_host_ports() {
-            return;
-        }
-        match tracked_connections() {
-            Ok(all) if !all.iter().any(|connection| self.is_carried(connection)) => {
-                self.heeding.opening.carried = None;
-                if let Err(error) = self.set_rules() {
-                    tracing::warn!(%error, "cannot remove a chain of translations");
-                }
-            }
-            // Nobody is known to have ended.
-            _ => self.heeding.opening.carried = Some(Instant::now()),
-        }
-    }
-
-    /// Whether a connection was led to a container.
-    fn is_carried(&self, TrackedConnection { original, reply }: &TrackedConnection) -> bool {
-        let is_led = original.destination != reply.source;
-        let is_there = |it: &Attachment| it.port.ips.contains(&reply.source.ip());
-        is_led && self.registry.attachments().any(is_there)
     }
 }
 

@@ -19,8 +19,26 @@ pub(crate) struct Opening {
     pub(super) harms: Harms,
     /// The kernel's last refusal of our rules; then the programs open.
     pub(super) refused: Option<Refused>,
-    /// When it was last looked for connections that the kernel carries though it opens none any more; none while there are none.
-    pub(super) carried: Option<Instant>,
+    /// Connections that the kernel may carry though it opens none any more; none while there are none.
+    pub(super) carried: Option<Carried>,
+    /// How many looks there have been.
+    pub(super) looks: u64,
+}
+
+/// Connections that the kernel has opened, and carries to their end.
+#[derive(Debug)]
+pub(super) struct Carried {
+    /// Since when, or when it was last looked whether there are any.
+    pub(super) at: Instant,
+    /// The look that is under way.
+    pub(super) look: Option<u64>,
+}
+
+impl Carried {
+    /// From now on.
+    pub(super) fn now() -> Self {
+        Self { at: Instant::now(), look: None }
+    }
 }
 
 /// A refusal of the kernel's.
