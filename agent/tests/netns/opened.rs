@@ -26,6 +26,13 @@ pub(crate) const NOTICED: Duration = Duration::from_secs(5);
 
 pub(crate) const BOTH: [Protocol; 2] = [Protocol::Tcp, Protocol::Udp];
 
+/// The network with a host port, of TCP and UDP.
+pub(crate) fn published(network: &Network, host: u16, inner: u16) -> Network {
+    let mappings =
+        ["tcp", "udp"].map(|it| json!({ "hostPort": host, "containerPort": inner, "protocol": it }));
+    network.clone().with("runtimeConfig", json!({ "portMappings": mappings }))
+}
+
 /// Two containers, the second of them with the host port.
 pub(crate) struct Opened {
     pub(crate) stage: Stage,
@@ -56,17 +63,21 @@ impl Opened {
                 namespace.command("ip", &arguments).unwrap();
             }
         }
-        let mappings = ["tcp", "udp"]
-            .map(|it| json!({ "hostPort": HOST_PORT, "containerPort": INNER_PORT, "protocol": it }));
-        let published = stage.network.clone().with("runtimeConfig", json!({ "portMappings": mappings }));
+        let published = published(&stage.network, HOST_PORT, INNER_PORT);
         stage.add("one");
         Self { stage, published, outside }
     }
 
     /// Adds a container with the host port.
     pub(crate) fn add(&mut self, id: &str) {
+        let network = self.published.clone();
+        self.add_to(&network, id);
+    }
+
+    /// Adds a container to a network.
+    pub(crate) fn add_to(&mut self, network: &Network, id: &str) {
         let Stage { lab, node, sandboxes, .. } = &mut self.stage;
-        let added = Sandbox::start(lab, node, &self.published, id);
+        let added = Sandbox::start(lab, node, network, id);
         sandboxes.push(added.unwrap_or_else(|error| panic!("{error:#}\n{}", node.agent().log_tail())));
     }
 

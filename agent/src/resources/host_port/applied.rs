@@ -1,6 +1,6 @@
 //! Changes host ports, and tells what they take.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use shunt_agent_api::BridgePort;
@@ -56,8 +56,7 @@ impl Node {
         }
         self.update_nat_ingress();
         self.follow_mappings(&from.port.mappings, &to.port.mappings);
-        let [had, has] = [from, to].map(|it| it.port.mappings.iter().copied().collect::<HashSet<_>>());
-        self.forget_datagrams(from.opened || to.opened, had.symmetric_difference(&has));
+        self.forget_connections(Some(from), Some(to));
         Ok(())
     }
 }

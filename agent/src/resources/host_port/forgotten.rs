@@ -1,51 +1,36 @@
-//! Datagrams to a host port that the kernel opens: connection tracking knows where they went before, and would send them there for as long as they come.
+//! Connections to host ports that the kernel opens: connection tracking knows where they went before, and would send them there for as long as they come.
 
-use std::net::IpAddr;
-use std::thread;
+use std::collections::HashSet;
 
 use shunt_agent_api::{PortMapping, Protocol};
-use shunt_netlink::NetlinkError;
-use shunt_netlink::conntrack::{TrackedConnection, forget, tracked_connections};
 
-use crate::datapath::encode::protocol_number;
+use crate::registry::Attachment;
 use crate::resources::Node;
+use crate::resources::tracked::{Forget, Led, Order};
 
 impl Node {
-    /// Has connection tracking forget datagrams to host ports that have come or gone, behind the rules that say where they lead now; `opened` by the kernel, or
-    /// carried by it still. Beside the agent's thread: there may be many connections.
-    pub(crate) fn forget_datagrams<'a>(
-        &self,
-        opened: bool,
-        mappings: impl IntoIterator<Item = &'a PortMapping>,
-    ) {
-        let udp = mappings.into_iter().filter(|mapping| mapping.protocol == Protocol::Udp);
-        let ports: Vec<PortMapping> = udp.copied().collect();
-        if ports.is_empty() || !opened && !self.heeding.opening.carries() {
+    /// Has connection tracking forget connections to the host ports that a container `had` and no longer `has`, and datagrams to those that it `has` now, behind the
+    /// rules that say where these lead; where the kernel opens them, or carries what it has opened.
+    pub(crate) fn forget_connections(&mut self, had: Option<&Attachment>, has: Option<&Attachment>) {
+        let is_opened = [had, has].into_iter().flatten().any(|attachment| attachment.opened);
+        if !is_opened && !self.heeding.opening.carries() {
             return;
         }
-        let own: Vec<IpAddr> = self.own_addresses().collect();
-        let work = move || match forget_to(&ports, &own) {
-            Ok(0) => {}
-            Ok(forgotten) => tracing::debug!(forgotten, "forgot where datagrams to host ports went before"),
-            Err(error) => tracing::warn!(%error, "datagrams to host ports may go where they went before"),
-        };
-        if let Err(error) = thread::Builder::new().name("forget".into()).spawn(work) {
-            tracing::warn!(%error, "cannot start a thread to forget datagrams");
+        let [before, now] = [had, has].map(datagrams);
+        let datagrams: Vec<PortMapping> = before.symmetric_difference(&now).copied().collect();
+        let [mut ended, led]: [HashSet<Led>; 2] =
+            [had, has].map(|of| of.map(|it| Led::all_of(it).collect()).unwrap_or_default());
+        ended.retain(|it| !led.contains(it));
+        if datagrams.is_empty() && ended.is_empty() {
+            return;
         }
+        let own = self.own_addresses().collect();
+        self.tracker.order(Order::Forget(Forget { datagrams, ended, own }));
     }
 }
 
-fn forget_to(ports: &[PortMapping], own: &[IpAddr]) -> Result<usize, NetlinkError> {
-    let mut all = tracked_connections()?;
-    all.retain(|connection| is_to(connection, ports, own));
-    let originals: Vec<_> = all.iter().map(|connection| connection.original).collect();
-    forget(&originals)
-}
-
-fn is_to(connection: &TrackedConnection, ports: &[PortMapping], own: &[IpAddr]) -> bool {
-    let to = connection.original.destination;
-    let is_one = |port: &PortMapping| port.host_port == to.port() && port.is_at(to.ip());
-    connection.original.protocol == protocol_number(Protocol::Udp)
-        && own.contains(&to.ip())
-        && ports.iter().any(is_one)
+/// The host ports of datagrams.
+fn datagrams(of: Option<&Attachment>) -> HashSet<PortMapping> {
+    let all = of.into_iter().flat_map(|attachment| &attachment.port.mappings);
+    all.filter(|mapping| mapping.protocol == Protocol::Udp).copied().collect()
 }

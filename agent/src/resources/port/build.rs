@@ -46,7 +46,8 @@ impl Node {
         let built = limit_egress_beside(&port, || {
             self.build(&port, mac, host, bridge)?;
             self.set_rules()?;
-            self.forget_datagrams(self.heeds_host_ports(&port), &port.mappings);
+            let attached = self.registry.get(&port.key).cloned();
+            self.forget_connections(None, attached.as_ref());
             Ok(())
         });
         let built = built.and_then(|()| self.set_up(&port, host, set_up));

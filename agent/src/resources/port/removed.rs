@@ -52,7 +52,7 @@ impl Node {
         if let Err(error) = self.set_rules() {
             tracing::warn!(%key, %error, "cannot remove the nf_tables rules");
         }
-        self.forget_datagrams(attachment.opened, &attachment.port.mappings);
+        self.forget_connections(Some(&attachment), None);
         self.remove_record(key);
         tracing::debug!(%key, why, "attachment removed");
         Some(attachment.port)

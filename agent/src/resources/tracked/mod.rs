@@ -1,6 +1,7 @@
-//! Asks connection tracking beside the agent's thread: it may have millions of connections. One thread does one order after the other;
+//! Asks connection tracking, and has it forget, beside the agent's thread: it may have millions of connections. One thread does one order after the other;
 //! each is bounded.
 
+mod forget;
 mod look;
 
 use std::collections::HashSet;
@@ -9,9 +10,13 @@ use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+pub(crate) use self::forget::{Forget, Led};
+
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Order {
+    /// Forget connections; there is no answer.
+    Forget(Forget),
     /// Look whether the kernel has led a connection to one of these addresses.
     Look(u64, HashSet<IpAddr>),
 }
@@ -63,6 +68,7 @@ impl Tracker {
 fn work(orders: &Receiver<Order>, answer: &Sender<Answer>) {
     while let Ok(order) = orders.recv() {
         match order {
+            Order::Forget(forget) => forget.work(),
             // The agent may be ending.
             Order::Look(number, places) => {
                 drop(answer.send(Answer::Carried(number, look::is_any_carried(&places))));
