@@ -35,7 +35,7 @@ impl Node {
         let port = BridgePort { mappings, ..known.port.clone() };
         validation::port(&port)?;
         self.heed_before(&port);
-        let changed = Attachment { opened: self.heeds_host_ports(&port), port, ..known.clone() };
+        let changed = Attachment { opened: self.opens_next(&port, &known), port, ..known.clone() };
         self.forget_gone_owners_of_ports(&changed.port)?;
         self.refuse_taken_ports(&changed.port)?;
         let done = self.remap(&known, &changed).and_then(|()| Ok(self.store.write(&changed.port)?));

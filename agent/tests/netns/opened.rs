@@ -48,9 +48,22 @@ impl Opened {
         opened
     }
 
+    /// The same of a network that is masqueraded.
+    pub(crate) fn masqueraded(file: &str) -> Self {
+        let mut stage = Stage::empty_by(file);
+        stage.network = stage.network.with("ipMasq", json!(true));
+        let mut opened = Self::on(stage);
+        opened.add("two");
+        opened.stage.node.settle().unwrap();
+        opened
+    }
+
     /// Only the first container.
     pub(crate) fn without_host_port(file: &str) -> Self {
-        let mut stage = Stage::empty_by(file);
+        Self::on(Stage::empty_by(file))
+    }
+
+    fn on(mut stage: Stage) -> Self {
         let outside = stage.lab.namespace("outside").unwrap();
         stage.node.namespace().pair("up0", &outside, "eth0").unwrap();
         for (namespace, ifname, addresses) in
@@ -95,7 +108,7 @@ impl Opened {
     pub(crate) fn is_led(&self) -> bool {
         let listed =
             self.stage.node.namespace().command("nft", &["list", "chain", "inet", "shunt", "prerouting"]);
-        listed.is_ok_and(|listed| listed.contains("dnat"))
+        listed.is_ok_and(|listed| listed.contains("dnat ip"))
     }
 
     /// Waits until the kernel opens the host port, or the programs do.

@@ -1,10 +1,29 @@
 //! Host ports that the kernel opens, and what becomes of their connections: a container goes, who opens changes, somebody flushes all rules.
 
 use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
 
-use shunt_lab::Protocol;
+use shunt_lab::{Namespace, Protocol, patience};
 
-use crate::opened::{BOTH, HEED, INNER_PORT, NODE, Opened, published};
+use crate::heeded::nft;
+use crate::opened::{BOTH, HEED, HOST_PORT, INNER_PORT, NODE, Opened, published};
+
+/// By which the kernel opens host ports while others have rules, and the programs masquerade whoever has.
+const AUTO: &str = "filters = 'auto'\nfilter_host_ports = true\nmasquerade = 'programs'";
+
+/// Rules that what comes to host ports meets.
+const RULES: &str =
+    "table inet engine { chain forward { type filter hook forward priority 0; th dport 7001 drop; }; }";
+
+/// How long a datagram may take.
+const ANSWER: Duration = Duration::from_secs(3);
+
+fn socket(namespace: &Namespace, ip: IpAddr, port: u16) -> UdpSocket {
+    let socket = namespace.enter(|| UdpSocket::bind((ip, port))).unwrap().unwrap();
+    socket.set_read_timeout(Some(patience(ANSWER))).unwrap();
+    socket
+}
 
 /// The reset comes from the node: connection tracking has forgotten the container that is gone, whose host port is nobody's now. The other host port keeps our
 /// chains, without which no entry would matter.
@@ -42,5 +61,32 @@ fn clients_of_a_container_that_is_gone_are_reset() {
         for protocol in BOTH {
             assert!(opened.is_answered(&opened.outside, protocol, to), "{to} by {protocol:?}");
         }
+    }
+}
+
+/// The kernel carries to their end the datagrams that it has led, whoever of the two speaks first once the programs open.
+#[test]
+fn a_server_that_speaks_first_keeps_its_port_once_the_programs_open_again() {
+    let opened = Opened::masqueraded(AUTO);
+    nft(&opened.stage, RULES);
+    opened.until_opened(true);
+    let two = &opened.stage.sandboxes[1];
+    let mut flows = Vec::new();
+    for (inner, to) in two.addresses().into_iter().zip(NODE) {
+        let asked: SocketAddr = SocketAddr::new(to.parse().unwrap(), HOST_PORT);
+        let any: IpAddr = if to.contains(':') { [0u16; 8].into() } else { [0u8; 4].into() };
+        let (server, client) = (socket(two.namespace(), inner, INNER_PORT), socket(&opened.outside, any, 0));
+        client.send_to(b"word", asked).unwrap();
+        let (_, peer) = server.recv_from(&mut [0; 9]).unwrap();
+        flows.push((server, client, asked, peer));
+    }
+    nft(&opened.stage, "delete table inet engine");
+    opened.until_opened(false);
+    for (server, client, asked, peer) in flows {
+        server.send_to(b"first", peer).unwrap();
+        let (_, from) = client.recv_from(&mut [0; 9]).unwrap();
+        assert_eq!(from, asked, "the port that was asked");
+        client.send_to(b"then", asked).unwrap();
+        assert_eq!(server.recv_from(&mut [0; 9]).unwrap().1, peer);
     }
 }

@@ -20,10 +20,10 @@ impl Node {
             return;
         }
         let ips = self.registry.attachments().flat_map(|attachment| attachment.port.ips.iter().copied());
-        let (number, places) = (self.heeding.opening.looks + 1, ips.collect());
+        let places = ips.collect();
+        let number = self.heeding.opening.next();
         if self.tracker.order(Order::Look(number, places)) {
             let at = Instant::now();
-            self.heeding.opening.looks = number;
             self.heeding.opening.carried = Some(Carried { at, look: Some(number) });
         }
     }
@@ -31,15 +31,21 @@ impl Node {
     /// Does what follows from the answers. One to a look before the last change of who opens is of no use any more.
     pub(super) fn hear_of_connections(&mut self) {
         for answer in self.tracker.answers() {
-            let Answer::Carried(number, is_any) = answer;
-            let is_asked = |carried: &Carried| carried.look == Some(number);
-            if !self.heeding.opening.carried.as_ref().is_some_and(is_asked) {
-                continue;
+            match answer {
+                Answer::Carried(number, is_any) => self.hear_of_carried(number, is_any),
+                Answer::Claimed(number) => self.hear_of_claims(number),
             }
-            self.heeding.opening.carried = is_any.then(Carried::now);
-            if !is_any && let Err(error) = self.set_rules() {
-                tracing::warn!(%error, "cannot remove a chain of translations");
-            }
+        }
+    }
+
+    fn hear_of_carried(&mut self, number: u64, is_any: bool) {
+        let is_asked = |carried: &Carried| carried.look == Some(number);
+        if !self.heeding.opening.carried.as_ref().is_some_and(is_asked) {
+            return;
+        }
+        self.heeding.opening.carried = is_any.then(Carried::now);
+        if !is_any && let Err(error) = self.set_rules() {
+            tracing::warn!(%error, "cannot remove a chain of translations");
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod carried;
 mod follow;
+mod handover;
 mod harmless;
 mod harms;
 mod heeded;

@@ -26,6 +26,11 @@ impl Node {
         !self.heeding.opening.is_refused(failpoints::now()) && self.asks_for_host_ports(port)
     }
 
+    /// Whether the kernel opens the host ports of a port that changes. It does as long as it did: the programs take over with a later look.
+    pub(crate) fn opens_next(&self, port: &BridgePort, known: &Attachment) -> bool {
+        self.heeds_host_ports(port) || known.opened && !port.mappings.is_empty()
+    }
+
     /// Whether others' rules are asked who may use them, if the kernel can.
     pub(super) fn asks_for_host_ports(&self, port: &BridgePort) -> bool {
         let opening = &self.heeding.opening;
@@ -78,6 +83,7 @@ impl Node {
         let is_other = |it: &&Attachment| it.opened != self.heeds_host_ports(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         let (begun, ended): (Vec<_>, Vec<_>) = others.into_iter().partition(|attachment| !attachment.opened);
+        let ended = self.claimed(ended);
         self.end_opening(ended)?;
         self.begin_opening(begun)?;
         self.look_for_carried();
@@ -114,17 +120,17 @@ impl Node {
         if ports.is_empty() {
             return Ok(());
         }
-        let count = ports.len();
         self.heeding.opening.carried = Some(Carried::now());
-        for attachment in ports {
-            let to = Attachment { opened: false, ..attachment };
+        for attachment in &ports {
+            let to = Attachment { opened: false, ..attachment.clone() };
             self.datapath.write_mappings(&to)?;
             self.registry.insert(to);
         }
+        self.claim_the_last(&ports);
         if let Err(error) = self.set_rules() {
             tracing::warn!(%error, "cannot remove rules that open host ports");
         }
-        tracing::info!(ports = count, "the programs open host ports");
+        tracing::info!(ports = ports.len(), "the programs open host ports");
         Ok(())
     }
 }

@@ -21,8 +21,10 @@ pub(crate) struct Opening {
     pub(super) refused: Option<Refused>,
     /// Connections that the kernel may carry though it opens none any more; none while there are none.
     pub(super) carried: Option<Carried>,
-    /// How many looks there have been.
-    pub(super) looks: u64,
+    /// What the programs wait for before they open host ports again; none while nothing changes.
+    pub(super) handover: Option<Handover>,
+    /// The number of the last question about connections.
+    pub(super) asked: u64,
 }
 
 /// Connections that the kernel has opened, and carries to their end.
@@ -41,6 +43,15 @@ impl Carried {
     }
 }
 
+/// How far it is that the programs open host ports again.
+#[derive(Debug)]
+pub(super) enum Handover {
+    /// Datagrams that the kernel carries are being claimed, with this number, since then.
+    Claiming(u64, Instant),
+    /// They are claimed.
+    Ready,
+}
+
 /// A refusal of the kernel's.
 #[derive(Debug)]
 pub(super) struct Refused {
@@ -54,6 +65,12 @@ impl Opening {
     /// Whether connections that the kernel has opened may live.
     pub(crate) fn carries(&self) -> bool {
         self.carried.is_some()
+    }
+
+    /// The number of another question about connections.
+    pub(super) fn next(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
     }
 
     /// The kernel has taken our rules.

@@ -12,7 +12,7 @@ impl Node {
     /// The kernel's; the reverse change restores what was there.
     pub(crate) fn readdress(&mut self, from: &Attachment, to: &Attachment) -> Result<(), Refusal> {
         self.heed_before(&to.port);
-        let (heeded, opened) = (self.heeds(&to.port), self.heeds_host_ports(&to.port));
+        let (heeded, opened) = (self.heeds(&to.port), self.opens_next(&to.port, from));
         let to = &Attachment { heeded, opened, ..to.clone() };
         self.registry.insert(to.clone());
         self.build_gateway(&to.port)?;

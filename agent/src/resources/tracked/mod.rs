@@ -1,12 +1,14 @@
 //! Asks connection tracking, and has it forget, beside the agent's thread: it may have millions of connections. One thread does one order after the other;
 //! each is bounded.
 
+mod claim;
 mod forget;
 mod look;
 
 use std::collections::HashSet;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -15,6 +17,8 @@ pub(crate) use self::forget::{Forget, Led};
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Order {
+    /// Claim datagrams that were led to one of these ends, in the map with this pin.
+    Claim(u64, HashSet<SocketAddr>, PathBuf),
     /// Forget connections; there is no answer.
     Forget(Forget),
     /// Look whether the kernel has led a connection to one of these addresses.
@@ -26,6 +30,8 @@ pub(crate) enum Order {
 pub(crate) enum Answer {
     /// Whether there is such a connection, or that is not known.
     Carried(u64, bool),
+    /// They are claimed, as far as that could be.
+    Claimed(u64),
 }
 
 /// The thread, once there is something to be done.
@@ -68,6 +74,10 @@ impl Tracker {
 fn work(orders: &Receiver<Order>, answer: &Sender<Answer>) {
     while let Ok(order) = orders.recv() {
         match order {
+            Order::Claim(number, ends, pin) => {
+                claim::claim_all(&ends, &pin);
+                drop(answer.send(Answer::Claimed(number)));
+            }
             Order::Forget(forget) => forget.work(),
             // The agent may be ending.
             Order::Look(number, places) => {
