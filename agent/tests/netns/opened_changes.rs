@@ -2,9 +2,11 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use shunt_lab::{Namespace, Protocol, patience};
+use shunt_lab::{Echo, Namespace, Protocol, patience};
 
 use crate::heeded::nft;
 use crate::opened::{BOTH, HEED, HOST_PORT, INNER_PORT, NODE, Opened, published};
@@ -18,6 +20,14 @@ const RULES: &str =
 
 /// How long a datagram may take.
 const ANSWER: Duration = Duration::from_secs(3);
+
+/// How long host ports may be closed once somebody has flushed all rules.
+const FLUSHED: Duration = Duration::from_millis(1500);
+
+fn echoes(opened: &Opened) -> Vec<Echo> {
+    let two = &opened.stage.sandboxes[1];
+    two.addresses().into_iter().map(|ip| two.echo(ip, INNER_PORT).unwrap()).collect()
+}
 
 fn socket(namespace: &Namespace, ip: IpAddr, port: u16) -> UdpSocket {
     let socket = namespace.enter(|| UdpSocket::bind((ip, port))).unwrap().unwrap();
@@ -88,5 +98,86 @@ fn a_server_that_speaks_first_keeps_its_port_once_the_programs_open_again() {
         assert_eq!(from, asked, "the port that was asked");
         client.send_to(b"then", asked).unwrap();
         assert_eq!(server.recv_from(&mut [0; 9]).unwrap().1, peer);
+    }
+}
+
+/// Flushes all rules again and again while somebody asks, and waits until both families are answered.
+#[test]
+fn a_flush_of_all_rules_under_traffic_costs_no_more_than_a_look() {
+    let opened = Opened::set(HEED);
+    opened.until_opened(true);
+    let _echoes = echoes(&opened);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                // What comes without our rules is refused.
+                for to in NODE {
+                    opened.is_answered(&opened.outside, Protocol::Tcp, to);
+                }
+            }
+        });
+        let mut took = Vec::new();
+        for _ in 0..5 {
+            nft(&opened.stage, "flush ruleset");
+            let flushed = Instant::now();
+            while !(opened.is_led()
+                && NODE.iter().all(|to| opened.is_answered(&opened.outside, Protocol::Tcp, to)))
+            {
+                thread::sleep(Duration::from_millis(5));
+                if flushed.elapsed() > patience(4 * FLUSHED) {
+                    break;
+                }
+            }
+            took.push(flushed.elapsed());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        println!("host ports were back after {took:?}");
+        assert!(took.iter().all(|took| *took < patience(FLUSHED)), "{took:?}");
+    });
+}
+
+/// Whoever flushes all rules takes away others' as well: who opens is asked anew.
+#[test]
+fn who_opens_is_asked_anew_after_a_flush() {
+    let opened = Opened::set("filters = 'auto'\nfilter_host_ports = true");
+    let _echoes = echoes(&opened);
+    for _ in 0..2 {
+        nft(&opened.stage, RULES);
+        opened.until_opened(true);
+        nft(&opened.stage, "flush ruleset");
+        opened.until_opened(false);
+        for to in NODE {
+            for protocol in BOTH {
+                assert!(opened.is_answered(&opened.outside, protocol, to), "{to} by {protocol:?}");
+            }
+        }
+    }
+}
+
+/// The next agent goes by what the programs know, and not by a table that somebody has flushed.
+#[test]
+fn what_the_kernel_has_opened_outlives_a_flush_while_no_agent_runs() {
+    let mut opened = Opened::set("filters = 'auto'\nfilter_host_ports = true");
+    let _echoes = echoes(&opened);
+    nft(&opened.stage, RULES);
+    opened.until_opened(true);
+    let mut talks = Vec::new();
+    for to in NODE {
+        for protocol in BOTH {
+            let mut talk = opened.talk(&opened.outside, protocol, to).unwrap();
+            talk.chat(3, 100).unwrap();
+            talks.push(talk);
+        }
+    }
+    opened.stage.node.agent_mut().kill().unwrap();
+    nft(&opened.stage, "flush ruleset");
+    opened.stage.node.restart_agent().unwrap();
+    for talk in &mut talks {
+        talk.chat(3, 100).unwrap();
+    }
+    opened.until_opened(false);
+    for talk in &mut talks {
+        talk.chat(3, 100).unwrap();
     }
 }

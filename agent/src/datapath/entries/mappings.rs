@@ -1,7 +1,7 @@
 //! Entries of host ports: `MAPPINGS`.
 
 use shunt_dataplane::abi::PortKey;
-use shunt_dataplane::abi::translation::MappingKey;
+use shunt_dataplane::abi::translation::{MAPPING_HEEDED, MappingKey};
 
 use crate::datapath::maps::{insert, remove};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
@@ -17,6 +17,13 @@ impl Datapath {
             insert(&mut self.maps.mappings, key, mapping).map_err(in_map("MAPPINGS"))?;
         }
         Ok(())
+    }
+
+    /// Whether the kernel opens a port's host ports, by the entries that there are; none where there are none.
+    pub fn are_heeded(&self, attachment: &Attachment) -> Option<bool> {
+        let keys = encode::mappings(attachment).into_keys();
+        let entries = keys.filter_map(|key| self.maps.mappings.get(&key, 0).ok());
+        entries.map(|mapping| mapping.flags & MAPPING_HEEDED != 0).reduce(|one, other| one || other)
     }
 
     /// Removes the entries of a port's host ports. Continues after errors.

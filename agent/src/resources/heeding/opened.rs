@@ -47,15 +47,17 @@ impl Node {
         self.registry.attachments().any(|attachment| attachment.opened)
     }
 
-    /// Takes over what an earlier agent has had the kernel open. Others change at the first tick, the rules before the host ports.
+    /// Takes over what an earlier agent has had the kernel open, as the programs know it: our table may have been flushed since, and connections that the kernel has
+    /// led need it. Others change at the first tick, the rules before the host ports.
     pub(super) fn find_who_opens(&mut self) {
         let keeps = nft::keeps_translating().unwrap_or_default();
-        self.heeding.opening.carried = keeps.then(Carried::now);
         let ports: Vec<Attachment> = self.registry.attachments().cloned().collect();
-        for attachment in ports.into_iter().filter(|_| keeps) {
-            let opened = self.heeds_host_ports(&attachment.port);
+        for attachment in ports {
+            let is_known = self.datapath.are_heeded(&attachment);
+            let opened = is_known.unwrap_or_else(|| keeps && self.heeds_host_ports(&attachment.port));
             self.registry.insert(Attachment { opened, ..attachment });
         }
+        self.heeding.opening.carried = (keeps || self.opens_host_ports()).then(Carried::now);
     }
 
     /// Decides by `chains` whether others have rules that what comes to host ports would meet.
