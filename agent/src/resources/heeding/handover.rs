@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Node {
     /// Those of these ports whose host ports the programs can open now: all, or none yet.
-    pub(super) fn claimed(&mut self, ended: Vec<Attachment>) -> Vec<Attachment> {
+    pub(super) fn ready_to_change(&mut self, ended: Vec<Attachment>) -> Vec<Attachment> {
         let is_ready = match &self.heeding.opening.handover {
             _ if ended.is_empty() => true,
             None => !self.order_claims(&ended),
@@ -33,7 +33,7 @@ impl Node {
     /// Has the kernel's datagrams to these containers claimed. Returns false where that cannot be.
     fn order_claims(&mut self, of: &[Attachment]) -> bool {
         let number = self.heeding.opening.next();
-        let is_ordered = self.claim(of, number);
+        let is_ordered = self.order_claim(of, number);
         if is_ordered {
             self.heeding.opening.handover = Some(Handover::Claiming(number, Instant::now()));
         }
@@ -43,10 +43,10 @@ impl Node {
     /// Claims those as well that have come while the first were.
     pub(super) fn claim_the_last(&mut self, of: &[Attachment]) {
         let number = self.heeding.opening.next();
-        self.claim(of, number);
+        self.order_claim(of, number);
     }
 
-    fn claim(&mut self, of: &[Attachment], number: u64) -> bool {
+    fn order_claim(&mut self, of: &[Attachment], number: u64) -> bool {
         let ends: HashSet<SocketAddr> = of.iter().flat_map(ends).collect();
         let pin = self.datapath.map_pin("CLAIMS");
         self.tracker.order(Order::Claim(number, ends, pin))

@@ -85,7 +85,7 @@ impl Node {
         let is_other = |it: &&Attachment| it.opened != self.heeds_host_ports(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         let (begun, ended): (Vec<_>, Vec<_>) = others.into_iter().partition(|attachment| !attachment.opened);
-        let ended = self.claimed(ended);
+        let ended = self.ready_to_change(ended);
         self.end_opening(ended)?;
         self.begin_opening(begun)?;
         self.look_for_carried();

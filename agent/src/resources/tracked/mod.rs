@@ -76,12 +76,12 @@ fn work(orders: &Receiver<Order>, answer: &Sender<Answer>) {
         match order {
             Order::Claim(number, ends, pin) => {
                 claim::claim_all(&ends, &pin);
-                drop(answer.send(Answer::Claimed(number)));
+                let _ = answer.send(Answer::Claimed(number));
             }
             Order::Forget(forget) => forget.work(),
             // The agent may be ending.
             Order::Look(number, places) => {
-                drop(answer.send(Answer::Carried(number, look::is_any_carried(&places))));
+                let _ = answer.send(Answer::Carried(number, look::is_any_carried(&places)));
             }
         }
     }
