@@ -102,6 +102,8 @@ mod node_test;
 mod occupied;
 #[path = "netns/opened.rs"]
 mod opened;
+#[path = "netns/opened_carried.rs"]
+mod opened_carried;
 #[path = "netns/opened_changes.rs"]
 mod opened_changes;
 #[path = "netns/own_xdp.rs"]

@@ -70,6 +70,7 @@ fn print(flows: &[FlowReport]) -> io::Result<()> {
         ("BECOMES", Left),
         ("POD", Left),
         ("STATE", Left),
+        ("OPENED BY", Left),
         ("PACKETS", Right),
         ("BYTES", Right),
         ("EXPIRES", Right),
@@ -82,7 +83,7 @@ fn print(flows: &[FlowReport]) -> io::Result<()> {
     out.flush()
 }
 
-fn cells(flow: &FlowReport) -> [String; 9] {
+fn cells(flow: &FlowReport) -> [String; 10] {
     let FlowEnds { src, sport, dst, dport } = flow.translated;
     let from_itself = (src, sport) == (flow.src, flow.sport);
     let by = if from_itself { String::new() } else { format!(" by {}", SocketAddr::new(src, sport)) };
@@ -96,6 +97,7 @@ fn cells(flow: &FlowReport) -> [String; 9] {
         format!("{}{by}", to(dst, dport)),
         pod_text(&flow.namespace, &flow.pod),
         flow.state.clone(),
+        if flow.kernel { "kernel" } else { "programs" }.to_owned(),
         grouped(flow.packets),
         bytes(flow.bytes),
         format!("{} s", flow.expires_seconds),
@@ -136,6 +138,7 @@ mod tests {
             dport: 8080,
             translated: ends,
             state: "established".to_owned(),
+            kernel: false,
             expires_seconds: 7,
             namespace: "team".to_owned(),
             pod: "web".to_owned(),

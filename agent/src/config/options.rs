@@ -93,7 +93,7 @@ pub struct Options {
         schemars(with = "String", extend("form" = "duration, `50ms` to `10s`", "see" = "dataplane/filters.md"))
     )]
     pub filter_lease: Option<FilterLease>,
-    /// Whether others' rules are asked for host ports as `filters` says: the kernel opens and carries their connections then.
+    /// Whether others' rules are asked for host ports as `filters` says: the kernel opens their connections then.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md#host-ports")))]
     pub filter_host_ports: Option<bool>,
     /// Whether grace periods are expedited while programs are attached and detached.

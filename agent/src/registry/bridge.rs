@@ -11,4 +11,6 @@ pub struct Bridge {
     pub slot: u32,
     /// Whether others have rules for what the node sends by it.
     pub heeded: bool,
+    /// Whether the kernel opens connections to host ports of any of its ports.
+    pub opened: bool,
 }

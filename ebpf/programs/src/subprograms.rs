@@ -8,6 +8,7 @@ use aya_ebpf::programs::TcContext;
 use shunt_dataplane::abi::watch::WatchedProgram;
 use shunt_dataplane::programs::{
     Next, from_container, from_host, from_mapped, from_member, from_wire, moved, own_return, to_wire,
+    tracked,
 };
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::Packet as _;
@@ -30,6 +31,7 @@ const FRAG_NEEDED: i32 = i32::MIN + 4;
 const MOVED: i32 = i32::MIN + 6;
 const TRANSLATE: i32 = i32::MIN + 7;
 const OWN_RETURN: i32 = i32::MIN + 8;
+const TRACKED: i32 = i32::MIN + 9;
 
 /// What a part returns.
 trait End {
@@ -58,6 +60,7 @@ impl End for Next {
             Self::Moved => MOVED,
             Self::Return => RETURN,
             Self::OwnReturn => OWN_RETURN,
+            Self::Tracked => TRACKED,
             Self::IcmpError => ICMP_ERROR,
             Self::FragNeeded => FRAG_NEEDED,
         }
@@ -133,6 +136,7 @@ subprograms! {
     moved_error_inwards = moved::icmp_error, does ICMP_PLANS;
     returns = from_wire::returns, does DNAT_PLANS;
     own_return = own_return::own_return, does DNAT_PLANS;
+    tracked_inwards = tracked::inwards, does DNAT_PLANS;
     frag_needed = nat::frag_needed::send;
 
     enter = from_mapped::enter, plans HANDED_ON;
@@ -142,6 +146,7 @@ subprograms! {
     error_outwards = from_mapped::rewrite_icmp_error, does ICMP_PLANS;
     plan_begin = from_mapped::plan_begin, plans BEGIN_PLANS;
     begin = from_mapped::begin, does BEGIN_PLANS;
+    tracked_outwards = tracked::outwards, does BEGIN_PLANS;
     refuse = from_mapped::refuse, does HANDED_ON;
 
     enter_own = to_wire::enter, plans DNAT_PLANS;
@@ -200,6 +205,7 @@ pub(crate) fn from_wire<const KIND: u8>(skb: *mut __sk_buff) -> i32 {
         },
         RETURN => returns::<KIND>(skb),
         OWN_RETURN => own_return::<KIND>(skb),
+        TRACKED => tracked_inwards::<KIND>(skb),
         action => with_sctp_checksum(skb, action),
     };
     let action = if action == FRAG_NEEDED { frag_needed::<KIND>(skb) } else { action };
@@ -246,6 +252,7 @@ pub(crate) fn from_mapped(skb: *mut __sk_buff) -> i32 {
             BEGIN => begin::<FRAMED>(skb),
             action => action,
         },
+        TRACKED => tracked_outwards::<FRAMED>(skb),
         action => with_sctp_checksum(skb, action),
     };
     let action = if action == FRAG_NEEDED { refuse::<FRAMED>(skb) } else { action };

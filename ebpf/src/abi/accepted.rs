@@ -21,7 +21,8 @@ pub struct AcceptedFlow {
     pub checked: u16,
 }
 
-/// [`AcceptedFlow::flags`]: connection tracking does not mind that it misses most segments of this TCP connection. The agent writes it.
+/// [`AcceptedFlow::flags`]: connection tracking does not mind that it misses most segments of this TCP connection; of an answer of a host port, that
+/// the programs know what becomes of its connection. The agent writes it.
 pub const ACCEPTED_LIBERAL: u16 = 1;
 
 /// [`AcceptedFlow::checked`] from which on the agent is asked. Most connections of one question and one answer end before.
@@ -48,7 +49,8 @@ pub const HEEDING_TCP: u32 = 1;
 /// [`Heeding::flags`]: the agent has connection tracking not mind it of each TCP connection that it is asked for by `OPENED` ([`ACCEPTED_LIBERAL`]).
 pub const HEEDING_EACH_TCP: u32 = 2;
 
-/// Bytes of `OPENED`, whose records are [`FlowKey`](super::FlowKey)s. What finds no room is asked for a lease later.
+/// Bytes of `OPENED`, whose records are [`FlowKey`](super::FlowKey)s; one outside ([`OUTSIDE`](super::translation::OUTSIDE)) is that of an answer of a
+/// host port. What finds no room is asked for a lease later.
 pub const OPENED_BYTES: u32 = 256 << 10;
 
 const _: () = {

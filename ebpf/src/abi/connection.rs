@@ -1,6 +1,6 @@
 //! The state of one direction of a translated connection, as `ASSURED` and `FLOWS` have it.
 
-use super::translation::{TRANSLATION_SIDE, TRANSLATION_SLOT, Translation, TupleKey};
+use super::translation::{TRACKED, TRANSLATION_SIDE, TRANSLATION_SLOT, Translation, TupleKey};
 use crate::wire::{Step, TCP_ACK, TCP_FIN, TCP_RST};
 
 /// Sequence numbers from the last acknowledged one on within which a RST fits: half of what a Linux receiver may have room for
@@ -67,6 +67,12 @@ impl Translation {
             | (other.becomes.source_port.half() ^ key.destination_port.half());
         let rest = (other.becomes.domain ^ key.domain) | (other.becomes.protocol ^ key.protocol) as u32;
         (self.begun ^ other.begun) | (addresses | ports as u32 | rest) as u64 == 0
+    }
+
+    /// Whether it is a host port's, and no container's or socket's that has begun it.
+    #[inline(always)]
+    pub const fn is_of_host_port(&self) -> bool {
+        matches!(self.holder, 0 | TRACKED)
     }
 
     /// The counter slot of its container; [`super::NO_SLOT`] where an earlier agent's programs have begun it.

@@ -111,6 +111,10 @@ pub const PORT_ANSWERS_NEIGHBORS: u32 = 0x20_0000;
 /// (`stages::accept`). It has [`AFFINITY_LOOKUP`], or more. Of a bridge: they have rules for what the node sends by it.
 pub const PORT_HEEDED: u32 = 0x40_0000;
 
+/// [`Port::flags`]: the kernel opens the connections of its host ports: what it is sent from beyond the bridge is noted (`nat::carry`). Of a bridge: of
+/// any of its ports' host ports.
+pub const PORT_OPENED: u32 = 0x80_0000;
+
 /// [`Port::flags`]: its station was heard at another port: what it sends next has to be heard. The programs write this bit.
 pub const PORT_AWAY: u32 = 0x10_0000;
 

@@ -76,6 +76,15 @@ impl Mapping {
         let (own, bits) = if address.is_v4() { (self.v4, v4) } else { (self.v6, v6) };
         bits == 0 || own.shares(address, bits)
     }
+
+    /// Whether the host port leads where a packet to it goes as `becomes`.
+    #[inline(always)]
+    pub const fn leads_as(&self, becomes: &TupleKey) -> bool {
+        let container = if becomes.destination.is_v4() { self.v4 } else { self.v6 };
+        self.bridge == becomes.domain
+            && self.port.half() == becomes.destination_port.half()
+            && container.is(becomes.destination)
+    }
 }
 
 /// [`Mapping::flags`]: the container sees the node's address for every client.
@@ -197,7 +206,7 @@ pub struct Translation {
     /// How many bytes they had, Ethernet headers included.
     pub bytes: u64,
     /// Of a masqueraded connection, the host end of its container's veth, as the address may be another container's by now; [`NODE`] of the
-    /// node's own. 0 for a host port's connection.
+    /// node's own. 0 for a host port's connection, [`TRACKED`] for one that the kernel has opened.
     pub holder: u32,
     /// `TRANSLATION_…` bits.
     pub flags: u32,
@@ -212,6 +221,10 @@ pub const OUTSIDE: u32 = 0;
 
 /// [`TupleKey::domain`] of what the node's own stack sends and gets, and [`Translation::holder`] of its connections: no interface's index.
 pub const NODE: u32 = u32::MAX;
+
+/// [`Translation::holder`] of a host port's connection that the kernel has opened, and that connection tracking translates as well: no interface's
+/// index. The agent writes such entries, by what connection tracking says.
+pub const TRACKED: u32 = u32::MAX - 1;
 
 /// [`Translation::flags`]: the opener's direction.
 pub const TRANSLATION_OPENER: u32 = 1;

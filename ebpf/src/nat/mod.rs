@@ -6,6 +6,7 @@
 //! every check has passed that could keep a packet from its receiver.
 
 pub mod alias;
+pub mod carry;
 pub mod claim;
 pub mod clone_to_host;
 pub mod connect;

@@ -1,14 +1,26 @@
 //! reply: a container's packet of a connection that is translated already: one to a host port, or a masqueraded one.
 
 use crate::Tables;
-use crate::abi::translation::TupleKey;
+use crate::abi::translation::{TRACKED, TupleKey};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
 use crate::tables::Followed;
 use crate::wire::Protocol;
 
+/// Why a packet is not translated here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untranslated {
+    /// It is of no connection.
+    Unknown,
+    /// The kernel has opened its connection.
+    Tracked,
+}
+
 /// The translated tuple of a packet from the container behind `here`, and whether its connection is masqueraded; updates the
-/// connection. None for a packet of no connection. `may_begin` says whether the packet may begin a masqueraded one.
+/// connection. `may_begin` says whether the packet may begin a masqueraded one.
+///
+/// # Errors
+/// [`Untranslated`].
 #[inline(always)]
 pub fn becomes<T: Tables>(
     segment: &Segment,
@@ -16,13 +28,16 @@ pub fn becomes<T: Tables>(
     may_begin: bool,
     bytes: u32,
     tables: &T,
-) -> Option<(TupleKey, bool)> {
+) -> Result<(TupleKey, bool), Untranslated> {
     let protocol = Protocol(segment.key.protocol);
     let now = tables.boot_time();
-    let (becomes, holder) = tables.becomes(&segment.key)?;
+    let (becomes, holder) = tables.becomes(&segment.key).ok_or(Untranslated::Unknown)?;
+    if holder == TRACKED {
+        return Err(Untranslated::Tracked);
+    }
     // The connection of a container that had the address before.
     if holder != 0 && holder != here {
-        return None;
+        return Err(Untranslated::Unknown);
     }
     let asks = holder != 0 && may_begin;
     let mut other = becomes.reversed(becomes.domain);
@@ -31,7 +46,7 @@ pub fn becomes<T: Tables>(
         fate(protocol, others, mine, asks, now)
     });
     match fate {
-        Some(Fate::Continues) => Some((becomes, holder != 0)),
-        _ => None,
+        Some(Fate::Continues) => Ok((becomes, holder != 0)),
+        _ => Err(Untranslated::Unknown),
     }
 }

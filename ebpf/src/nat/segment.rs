@@ -46,6 +46,12 @@ impl Segment {
         self.is_tcp().then_some(self.step)
     }
 
+    /// TCP's flags, FIN lowest; 0 of others.
+    #[inline(always)]
+    pub fn flags(&self) -> u8 {
+        if self.is_tcp() { self.step.flags } else { 0 }
+    }
+
     /// Whether it may begin a connection: a TCP SYN, a datagram, an echo request.
     #[inline(always)]
     pub fn opens(&self) -> bool {

@@ -61,7 +61,7 @@ fn stages<P: Packet, T: Tables>(
         isolate::routed(packet.origin(), here, &station, tables)?;
     }
     let way = way(packet.origin(), here, tables);
-    match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, way), tables) {
+    match track_kernel_flow::track_host(packet, &frame, port, (&station, way), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
         Sender::Other if port.flags & PORT_HEEDED != 0 => Err(Stop::Pass(PassReason::Unaccepted).into()),

@@ -3,12 +3,12 @@
 //!
 //! Its parts: [`dnat`]; where the container has moved those of [`super::moved`]; for a connection's first packet [`begin`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
 //! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`], and for what one of the kernel's
-//! does [`own_return`]; for what is too large [`frag_needed`].
+//! does [`own_return`]; for a connection that the kernel has opened [`tracked`]; for what is too large [`frag_needed`].
 
 use super::fit::fits;
 use super::moved::{self, has_moved};
-use super::{DnatPlan, IcmpErrorPlan, Next, own_return};
-use crate::abi::translation::{NODE, OUTSIDE, TupleKey};
+use super::{DnatPlan, IcmpErrorPlan, Next, own_return, tracked};
+use crate::abi::translation::{NODE, OUTSIDE, TRACKED, TupleKey};
 use crate::abi::{AddressKey, PortKey, Station};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
@@ -49,6 +49,9 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdi
     }
     if next == Next::OwnReturn {
         next = own_return::own_return(packet, here, tables, &beginning);
+    }
+    if next == Next::Tracked {
+        next = tracked::inwards(packet, here, tables, &beginning);
     }
     if next == Next::FragNeeded {
         next = nat::frag_needed::send(packet, here, tables).into();
@@ -91,7 +94,11 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     {
         let plan = plan().ok_or(Stop::Pass(PassReason::Stray))?;
         plan.segment = segment;
-        return Err(if holder == NODE { Next::OwnReturn } else { Next::Return });
+        return Err(match holder {
+            NODE => Next::OwnReturn,
+            TRACKED => Next::Tracked,
+            _ => Next::Return,
+        });
     }
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
     segment.key.domain = nat::dnat::domain(packet, here, tables);

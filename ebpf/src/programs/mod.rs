@@ -25,6 +25,7 @@ pub mod to_member;
 pub mod to_trunk;
 pub mod to_uplink;
 pub mod to_wire;
+pub mod tracked;
 
 pub use next::Next;
 pub use plan::{BeginPlan, DnatPlan, IcmpErrorPlan};

@@ -24,6 +24,8 @@ pub enum Next {
     Return,
     /// To a port of the node that a connection of the kernel's has in another's place: the part that undoes that.
     OwnReturn,
+    /// Of a host port's connection that the kernel has opened: the part that carries it.
+    Tracked,
     /// No transport header to translate: the parts for later fragments and for ICMP errors.
     IcmpError,
     /// Too large for the container's link, dropped and counted: the part that sends the ICMP error.
@@ -41,6 +43,7 @@ impl Next {
             Self::Reply | Self::Translate | Self::Begin | Self::IcmpError => {
                 Verdict::Pass(PassReason::ToHost)
             }
+            Self::Tracked => Verdict::Pass(PassReason::Unaccepted),
             Self::Return | Self::OwnReturn | Self::Moved => Verdict::Pass(PassReason::Stray),
             Self::FragNeeded => Verdict::Drop(DropReason::TooBig),
         }

@@ -8,11 +8,11 @@
 use super::{DnatPlan, Next};
 use crate::Tables;
 use crate::abi::share::Side;
-use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, opened_by};
+use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TupleKey, opened_by};
 use crate::abi::{AddressKey, NO_SLOT, PortKey};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
-use crate::nat::{claim, port_change, reply, segment, snat};
+use crate::nat::{carry, claim, port_change, reply, segment, snat};
 use crate::stages::count;
 use crate::tables::Claimant;
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
@@ -53,7 +53,7 @@ pub fn enter<'a, P: Packet, T: Tables>(
         return BY_KERNEL.into();
     }
     let Some(plan) = plan() else { return BY_KERNEL.into() };
-    plan.segment = segment;
+    (plan.header, plan.segment) = (frame.payload, segment);
     Next::Translate
 }
 
@@ -68,7 +68,7 @@ pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: 
         return BY_KERNEL.into();
     }
     let known = reply::becomes(segment, NODE, segment.opens(), packet.length(), tables);
-    if let Some((becomes, _)) = known {
+    if let Ok((becomes, _)) = known {
         port_change::write(packet, segment, &becomes);
         return Verdict::Deliver(Delivery::onward(here)).into();
     }
@@ -91,12 +91,14 @@ fn begin_stages<P: Packet, T: Tables>(
     packet: &mut P,
     (here, bytes): (u32, u32),
     tables: &T,
-    DnatPlan { segment, .. }: &DnatPlan,
+    DnatPlan { segment, header, .. }: &DnatPlan,
 ) -> Result<Delivery, Stop> {
     let (by, now) = (claimant(packet), tables.boot_time());
     let leads = if by == Claimant::Masqueraded { snat::leads(&segment.key, tables) } else { None };
     // The answer of a connection to a host port that the kernel has opened.
     if leads.is_some_and(|mapping| mapping.flags & MAPPING_HEEDED != 0) {
+        let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
+        carry::note_answer(segment, (*header, &leaves), [packet.origin(), here], tables);
         return Err(BY_KERNEL);
     }
     // Who is masqueraded may be anybody: a claim would take the clients of the host port.

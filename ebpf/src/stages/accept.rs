@@ -46,8 +46,9 @@ impl Asked<'_> {
         if self.flow.key.low.is(self.flow.source) { 0 } else { 1 }
     }
 
+    /// Whether it begins or ends a connection.
     #[inline(always)]
-    const fn is_edge(&self) -> bool {
+    pub const fn is_edge(&self) -> bool {
         self.flow.flags & EDGES != 0
     }
 
@@ -116,9 +117,42 @@ fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
     tables.boot_time().saturating_sub(seen) < heeding.lease
 }
 
+/// The same where each direction of a connection is noted by itself, as it leaves: whether the lease of this one lasts.
+#[inline(always)]
+pub fn is_accepted_one_way<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
+    let Some(heeding) = tables.heeding() else { return false };
+    if !asked.is_acceptable(&heeding) {
+        return false;
+    }
+    let Some(flow) = tables.accepted_flow(&asked.flow.key) else { return false };
+    if flow.generation != heeding.generation || !asked.is_noted_as(&flow) {
+        return false;
+    }
+    let [one, other] = flow.seen;
+    let seen = if asked.direction() == 0 { one } else { other };
+    seen != 0 && tables.boot_time().saturating_sub(seen) < heeding.lease
+}
+
+/// What the agent is asked for once a flow has had a few packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// That connection tracking is liberal of a TCP connection that is answered.
+    LiberalTracking,
+    /// That the programs know what becomes of the connection.
+    Translation,
+    /// Nothing.
+    Nothing,
+}
+
 /// Notes a packet that has come out of all hooks, sent by the container with the counter slot `slot`. An end of a connection forgets what was noted.
 #[inline(always)]
 pub fn note<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
+    note_and_ask(asked, slot, Wanted::LiberalTracking, tables);
+}
+
+/// The same, of which the agent is asked for something else.
+#[inline(always)]
+pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tables: &T) {
     let Some(heeding) = tables.heeding() else { return };
     if asked.is_edge() {
         tables.forget_accepted_flow(&asked.flow.key);
@@ -141,7 +175,12 @@ pub fn note<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
     let [one, other] = seen;
     let (before, answered) = if asked.direction() == 0 { (one, other) } else { (other, one) };
     let is_noted = before != 0 && now.saturating_sub(before) < heeding.lease;
-    if answered != 0 && asked.needs_liberal(&heeding) && flags & ACCEPTED_LIBERAL == 0 {
+    let is_wanted = match wanted {
+        Wanted::LiberalTracking => answered != 0 && asked.needs_liberal(&heeding),
+        Wanted::Translation => true,
+        Wanted::Nothing => false,
+    };
+    if is_wanted && flags & ACCEPTED_LIBERAL == 0 {
         ask(key, (checked, is_noted), tables);
     }
     if is_noted {
@@ -152,7 +191,7 @@ pub fn note<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
     tables.accept_flow(key, &flow);
 }
 
-/// Asks the agent to have connection tracking be liberal of a connection once it has had a few segments, and then once a lease of each direction.
+/// Asks the agent about a connection once it has had a few packets, and then once a lease of each direction.
 #[inline(always)]
 fn ask<T: Tables>(key: &FlowKey, (checked, is_noted): (u16, bool), tables: &T) {
     let is_due = if is_noted {

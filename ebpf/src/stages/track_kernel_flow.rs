@@ -10,9 +10,10 @@
 
 use crate::Tables;
 use crate::abi::{
-    AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_WIRE, Port, PortKey, StationKey,
+    AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_OPENED, PORT_WIRE, Port, PortKey,
+    Station, StationKey,
 };
-use crate::stages::accept::{self, Asked};
+use crate::stages::accept::{self, Asked, Wanted};
 use crate::stages::read_flow::{Flow, FlowOf, read_flow};
 use crate::stages::{incoming, kernel_share};
 use crate::wire::packet::Packet;
@@ -42,6 +43,8 @@ pub fn track<P: Packet, T: Tables>(
         if port.flags & PORT_HEEDED != 0 && !frame.is_tagged() && is_wire(origin, port, tables) {
             // Nothing is known of who is beyond an uplink, so the receiver pays.
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
+        } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() {
+            note_request(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
         }
         note_incoming(&flow.key, tables);
         Sender::Other
@@ -66,11 +69,16 @@ pub fn track_host<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
-    (receiver, way): (u32, Way),
+    (station, way): (&Station, Way),
     tables: &T,
 ) -> Sender {
-    track_and(packet, frame, (port, receiver, false), tables, |flow, _| match way {
+    let receiver = station.ifindex;
+    track_and(packet, frame, (port, receiver, false), tables, |flow, origin| match way {
         Way::FromStack => {
+            // Where others have rules for what the node sends it has not come out of all hooks yet.
+            if port.flags & (PORT_OPENED | PORT_HEEDED) == PORT_OPENED {
+                note_request(&Asked { flow, ports: [origin, receiver] }, station.slot, tables);
+            }
             note_incoming(&flow.key, tables);
             Sender::Other
         }
@@ -197,6 +205,13 @@ fn payer<T: Tables>(
         }
         _ => (sender, port),
     }
+}
+
+/// Notes what has come out of all hooks and may be for a host port that the kernel opens ([`crate::nat::carry`]). The receiver pays, with the counter slot
+/// `slot`.
+#[inline(always)]
+fn note_request<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
+    accept::note_and_ask(asked, slot, Wanted::Nothing, tables);
 }
 
 /// Records the flow of a datagram that no container has sent.

@@ -19,7 +19,7 @@ const AHEAD: u64 = 900_000_000;
 pub fn shares(now: u64) -> Vec<(u32, Share)> {
     let share = Share { assured: 100, due: [now + AHEAD; 4], most: 1_000, price: PRICE };
     let of_places = places().map(|place| (place.slot(), share));
-    of_places.chain([(NO_SLOT, Share::default())]).collect()
+    of_places.chain([(NO_SLOT, Share { due: share.due, ..Share::default() })]).collect()
 }
 
 /// The same, where a container may have no more.

@@ -4,8 +4,8 @@ use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AFFINITY_LOOKUP, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_HEEDED, PORT_ISOLATED, PORT_MAC_CHECK,
-    PORT_MAPPED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST, STATION_MOVED,
-    STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
+    PORT_MAPPED, PORT_OPENED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST,
+    STATION_MOVED, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Mac;
 
@@ -14,9 +14,10 @@ use super::world::{self, Place, container};
 pub const BRIDGE: u32 = 6000;
 
 pub const PLACES: [Place; 12] = [
-    Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
+    // The kernel opens shed's host ports.
+    Place { station: STATION_HOST, restrictions: PORT_OPENED, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE | PORT_MAPPED, ..port("gate", 6001, 0) },
-    port("shed", 6002, 0),
+    Place { restrictions: PORT_OPENED, ..port("shed", 6002, 0) },
     // Has had flows of the kernel's.
     Place { affinity: AFFINITY_LOOKUP, ..port("barn", 6003, 0) },
     port("stall", 6004, 10),

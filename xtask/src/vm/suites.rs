@@ -78,6 +78,7 @@ const SUITES: [Kind; 6] = [
             "heeded_tracking::",
             "heeded_uplink::",
             "opened::",
+            "opened_carried::",
             "opened_changes::",
             "routers::",
         ],

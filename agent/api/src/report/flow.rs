@@ -62,6 +62,9 @@ pub struct FlowReport {
     pub translated: FlowEnds,
     /// `opening`, `established`, `closing`, `closed` or `reset`.
     pub state: String,
+    /// Whether the kernel has opened it, behind others' rules; the programs carry it, and ask again while it lasts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel: bool,
     /// When it is forgotten, if nothing comes any more.
     pub expires_seconds: u64,
     /// The namespace of the container's pod, as far as the runtime says it.

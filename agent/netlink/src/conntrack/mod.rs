@@ -1,5 +1,6 @@
 //! The connections that the kernel tracks in this namespace (linux/netfilter/nfnetlink_conntrack.h).
 
+mod find;
 mod forget;
 mod liberal;
 mod walk;
@@ -7,9 +8,12 @@ mod walk;
 use std::net::SocketAddr;
 
 use netlink_packet_core::{NLM_F_DUMP, Nla as _, Parseable as _};
-use netlink_packet_netfilter::conntrack::{ConntrackAttribute, IPTuple, ProtoTuple, Protocol, Tuple as Part};
+use netlink_packet_netfilter::conntrack::{
+    ConntrackAttribute, IPTuple, ProtoTuple, Protocol, Status, Tuple as Part,
+};
 use nix::libc::{AF_INET, AF_INET6, AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
+pub use self::find::Tracker;
 pub use self::forget::forget;
 pub use self::liberal::{Liberal, Liberator};
 pub use self::walk::{Which, walk};
@@ -24,6 +28,7 @@ const GET: u16 = (NFNL_SUBSYS_CTNETLINK as u16) << 8 | 1;
 
 const CTA_TUPLE_ORIG: u16 = 1;
 const CTA_TUPLE_REPLY: u16 = 2;
+const CTA_STATUS: u16 = 3;
 
 // The crates know ports, and not what stands for them in ICMP.
 const CTA_PROTO_ICMP_ID: u16 = 4;
@@ -67,6 +72,8 @@ pub struct TrackedConnection {
     pub original: Tuple,
     /// As the answers come.
     pub reply: Tuple,
+    /// Whether both sides have sent, and it is no mere question with its answer (`IPS_ASSURED`).
+    pub is_assured: bool,
 }
 
 /// Every tracked connection, IPv4 and IPv6.
@@ -81,17 +88,18 @@ pub fn tracked_connections() -> Result<Vec<TrackedConnection>, NetlinkError> {
 
 impl Reply for TrackedConnection {
     fn read(payload: &[u8]) -> Option<Self> {
-        let (mut original, mut reply) = (None, None);
-        let tuples = attributes(payload.get(nfnetlink::HEADER..)?)
-            .filter(|attribute| matches!(attribute.kind(), CTA_TUPLE_ORIG | CTA_TUPLE_REPLY));
-        for attribute in tuples {
+        let (mut original, mut reply, mut status) = (None, None, Status::empty());
+        let told = attributes(payload.get(nfnetlink::HEADER..)?)
+            .filter(|attribute| matches!(attribute.kind(), CTA_TUPLE_ORIG | CTA_TUPLE_REPLY | CTA_STATUS));
+        for attribute in told {
             match ConntrackAttribute::parse(&attribute).ok()? {
                 ConntrackAttribute::CtaTupleOrig(parts) => original = tuple(parts),
                 ConntrackAttribute::CtaTupleReply(parts) => reply = tuple(parts),
+                ConntrackAttribute::CtaStatus(flags) => status = flags,
                 _ => {}
             }
         }
-        Some(Self { original: original?, reply: reply? })
+        Some(Self { original: original?, reply: reply?, is_assured: status.contains(Status::Assured) })
     }
 }
 

@@ -6,7 +6,7 @@ use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions, Vlans};
 use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
 use shunt_dataplane::abi::{
     AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, NO_SLOT, PORT_ALONE, PORT_ANSWERS_NEIGHBORS, PORT_AWAY,
-    PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN, PORT_GUARDED, PORT_HEEDED, PORT_IP_CHECK, PORT_ISOLATED,
+    PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN, PORT_GUARDED, PORT_HEEDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_OPENED,
     PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED, PORT_STORM,
     PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE,
     STATION_APART, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
@@ -58,6 +58,7 @@ pub fn port(attachment: &Attachment, affinity: u32) -> Port {
         | flag(answers_neighbors(port), PORT_ANSWERS_NEIGHBORS)
         | flag(attachment.is_masqueraded_by_programs(), PORT_MASQUERADED)
         | flag(attachment.heeded, PORT_HEEDED)
+        | flag(attachment.opened, PORT_OPENED)
         | flag(attachment.is_guarded(), PORT_GUARDED)
         | flag(attachment.external.xdp, PORT_XDP)
         | flag(is_policed(port), PORT_POLICED)
@@ -172,7 +173,7 @@ pub fn tagged_vlans(attachment: &Attachment) -> Option<TaggedVlans> {
 /// A bridge's entry in `PORTS`.
 pub fn bridge_port(bridge: &Bridge) -> Port {
     let mac = bridge.link.mac.map(Mac::new).unwrap_or_default();
-    let flags = flag(bridge.heeded, PORT_HEEDED);
+    let flags = flag(bridge.heeded, PORT_HEEDED) | flag(bridge.opened, PORT_OPENED);
     Port { bridge: bridge.link.index, slot: bridge.slot, affinity: AFFINITY_FAST, flags, vid: 0, mac }
 }
 

@@ -103,6 +103,7 @@ fn flow_report(connection: &Connection, owners: &Owners, now: u64) -> FlowReport
         dport: request.destination_port.number(),
         translated: ends(&opener.becomes),
         state: connection.phase().name().to_owned(),
+        kernel: connection.is_opened_by_kernel(),
         expires_seconds: connection.remaining(now).as_secs(),
         namespace,
         pod,

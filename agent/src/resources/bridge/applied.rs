@@ -61,7 +61,8 @@ impl Node {
             return Ok(());
         }
         let slot = self.take_slot()?;
-        let bridge = Bridge { heeded: self.heeding.is_node_heeded(link.index), link, slot };
+        let heeded = self.heeding.is_node_heeded(link.index);
+        let bridge = Bridge { heeded, opened: false, link, slot };
         self.registry.insert_bridge(bridge.clone());
         bridge.apply(self, Cause::New)?;
         self.update_nat_ingress();

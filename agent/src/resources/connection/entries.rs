@@ -13,7 +13,7 @@ use crate::datapath::room::MOST_ENTRIES;
 const NOEXIST: u64 = 1;
 
 /// Both maps, by descriptors of their own.
-pub(super) struct Entries {
+pub(crate) struct Entries {
     assured: HashMap<MapData, TupleKey, Translation>,
     flows: HashMap<MapData, TupleKey, Translation>,
 }
@@ -30,7 +30,7 @@ impl Entries {
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn open(pin: impl Fn(&str) -> PathBuf) -> Result<Self, MapError> {
+    pub(crate) fn open(pin: impl Fn(&str) -> PathBuf) -> Result<Self, MapError> {
         Ok(Self {
             assured: open(&pin("ASSURED"), Map::HashMap)?,
             flows: open(&pin("FLOWS"), Map::LruHashMap)?,
@@ -41,7 +41,7 @@ impl Entries {
     ///
     /// # Errors
     /// The kernel's; there may be none.
-    pub(super) fn get(&self, key: &TupleKey) -> Result<Translation, MapError> {
+    pub(crate) fn get(&self, key: &TupleKey) -> Result<Translation, MapError> {
         self.assured.get(key, 0).or_else(|_| self.flows.get(key, 0))
     }
 
@@ -64,7 +64,7 @@ impl Entries {
     ///
     /// # Errors
     /// The kernel's: it is assured already, or there is no room.
-    pub(super) fn assure(&mut self, key: &TupleKey, value: &Translation) -> Result<(), MapError> {
+    pub(crate) fn assure(&mut self, key: &TupleKey, value: &Translation) -> Result<(), MapError> {
         self.assured.insert(key, value, NOEXIST)
     }
 
@@ -80,7 +80,7 @@ impl Entries {
     }
 
     /// Removes an entry: whether it was assured, and whether it stood in `FLOWS`.
-    pub(super) fn remove(&mut self, key: &TupleKey) -> (bool, bool) {
+    pub(crate) fn remove(&mut self, key: &TupleKey) -> (bool, bool) {
         (self.assured.remove(key).is_ok(), self.flows.remove(key).is_ok())
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod table;
 mod tally;
 pub(crate) mod volumes;
 
+pub(crate) use self::entries::Entries;
 pub(crate) use self::shares::drift;
 pub(crate) use self::state::Sweeping;
 pub(crate) use self::tally::Tallies;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey};
+use shunt_dataplane::abi::translation::{TRACKED, TRANSLATION_OPENER, Translation, TupleKey};
 use shunt_dataplane::nat::connection::{self, Fate, Phase, Shown};
 use shunt_dataplane::wire::Protocol;
 
@@ -50,7 +50,12 @@ impl Connection {
 
     /// Whether a container has begun it, and the world sees the node.
     pub(crate) const fn is_masqueraded(&self) -> bool {
-        self.opener.holder != 0
+        !self.opener.is_of_host_port()
+    }
+
+    /// Whether the kernel has opened it, behind others' rules.
+    pub(crate) const fn is_opened_by_kernel(&self) -> bool {
+        self.opener.holder == TRACKED
     }
 
     fn is_over(&self, now: u64) -> bool {
@@ -87,7 +92,7 @@ pub(crate) fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection) -> 
 /// Whether any but those that are to go is of a connection that a container has begun.
 pub(crate) fn has_masqueraded(flows: &Flows, stale: &[TupleKey]) -> bool {
     let stale: HashSet<_> = stale.iter().collect();
-    flows.iter().any(|(key, flow)| flow.holder != 0 && !stale.contains(key))
+    flows.iter().any(|(key, flow)| !flow.is_of_host_port() && !stale.contains(key))
 }
 
 /// How many entries have made room for others: what was made, and is neither there nor was removed by us.

@@ -164,11 +164,7 @@ impl Maps {
             return self.addresses.get(&key, 0).is_ok_and(|owner| holders.contains(&owner.ifindex));
         }
         let leads_there = |key: &MappingKey| {
-            self.mappings.get(key, 0).is_ok_and(|mapping| {
-                mapping.bridge == becomes.domain
-                    && mapping.port == becomes.destination_port
-                    && [mapping.v4, mapping.v6].contains(&becomes.destination)
-            })
+            self.mappings.get(key, 0).is_ok_and(|mapping| mapping.leads_as(&becomes))
         };
         let asked = (request.destination, request.destination_port);
         volumes::keys(asked, request.protocol).iter().any(leads_there)

@@ -58,7 +58,7 @@ pub(crate) fn place(
     flow: &Translation,
     is_mapped: impl FnOnce(&MappingKey) -> bool,
 ) -> Option<Place> {
-    if flow.holder != 0 {
+    if !flow.is_of_host_port() {
         return None;
     }
     let (asked, container) = if flow.flags & TRANSLATION_OPENER != 0 {

@@ -79,8 +79,9 @@ impl Node {
         let generation = generation();
         let met = self.crossed(arriving).and_then(|crossed| {
             let chains = self.heeding.listed.chains(generation)?;
-            self.find_rules_for_host_ports(generation, &chains, &crossed);
-            Ok(self.find_whose(generation, chains, (&crossed, arriving)))
+            let published = self.find_rules_for_host_ports(generation, &chains, &crossed);
+            let bridged = self.find_whose(generation, chains, (&crossed, arriving));
+            Ok(self.asked_for_each_packet(bridged, published))
         });
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
@@ -89,10 +90,24 @@ impl Node {
             self.heeding.opening.by = self.heeding.by.clone();
             self.decide_to_heed(true, true);
         }
-        if self.heeding.is_on {
+        if self.is_asking() {
             self.find_who_keeps_flows(generation, met);
             self.find_how_tcp_is_tracked();
         }
+    }
+
+    /// Whether others' rules are asked about any packets: bridged ones, or those of host ports.
+    fn is_asking(&self) -> bool {
+        self.heeding.is_on || self.opens_host_ports()
+    }
+
+    /// The chains that may judge each packet of a flow: those that bridged packets meet, and those that packets to host ports do, each if they are asked.
+    fn asked_for_each_packet(&self, bridged: Vec<BaseChain>, published: Vec<BaseChain>) -> Vec<BaseChain> {
+        let mut asked = if self.heeding.is_on { bridged } else { Vec::new() };
+        let published = if self.opens_host_ports() { published } else { Vec::new() };
+        let others: Vec<_> = published.into_iter().filter(|chain| !asked.contains(chain)).collect();
+        asked.extend(others);
+        asked
     }
 
     /// Decides by `chains`, and says which of them bridged packets meet.
@@ -145,9 +160,9 @@ impl Node {
 
     /// Has somebody hear of changes while others' rules are heeded.
     fn keep_watch(&mut self) {
-        let is_on = self.heeding.is_on;
-        self.heeding.watcher = self.heeding.watcher.take().filter(|it| is_on && it.is_running());
-        if !is_on || self.heeding.watcher.is_some() {
+        let is_asking = self.is_asking();
+        self.heeding.watcher = self.heeding.watcher.take().filter(|it| is_asking && it.is_running());
+        if !is_asking || self.heeding.watcher.is_some() {
             return;
         }
         match Watcher::start(&self.datapath.pins(), self.datapath.maps.heeding.clone()) {
@@ -159,7 +174,7 @@ impl Node {
     }
 
     fn change_what_is_heeded(&mut self) -> Result<(), KernelError> {
-        if self.heeding.is_on {
+        if self.is_asking() {
             let (lease, flags) = match &self.heeding.kept.by {
                 Some(_) => (0, 0),
                 None => (self.heeding.lease.nanoseconds(), self.heeding.tracking.flags()),
@@ -169,7 +184,7 @@ impl Node {
         self.change_heeded_bridges()?;
         self.change_heeded_ports()?;
         self.change_who_opens()?;
-        if !self.heeding.is_on {
+        if !self.is_asking() {
             self.datapath.maps.heeding.write(0, 0).map_err(in_map("HEEDING"))?;
         }
         Ok(())

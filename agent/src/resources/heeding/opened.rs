@@ -15,7 +15,7 @@ use crate::datapath::encode::protocol_number;
 use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::nft::{self, Hidden, OpenedPort};
-use crate::registry::Attachment;
+use crate::registry::{Attachment, Bridge};
 use crate::resources::Node;
 use crate::resources::external_rule::harmless::{Bridges, Reach};
 use crate::resources::external_rule::hooks::{self, Crossed};
@@ -60,16 +60,16 @@ impl Node {
         self.heeding.opening.carried = (keeps || self.opens_host_ports()).then(Carried::now);
     }
 
-    /// Decides by `chains` whether others have rules that what comes to host ports would meet.
+    /// Decides by `chains` whether others have rules that what comes to host ports would meet, and says behind which of them these are.
     pub(super) fn find_rules_for_host_ports(
         &mut self,
         generation: Option<u32>,
         chains: &[BaseChain],
         crossed: &Crossed,
-    ) {
+    ) -> Vec<BaseChain> {
         let opening = &mut self.heeding.opening;
         if !opening.is_asked {
-            return;
+            return Vec::new();
         }
         let met = hooks::met_by_host_ports(chains, crossed);
         // What comes to host ports passes by any interface.
@@ -77,6 +77,7 @@ impl Node {
         // Answers go to any address.
         let harmful = opening.harms.met_in(&Reach::anywhere());
         opening.by = hooks::bypassed_of(&harmful, crossed).host_ports;
+        met.into_iter().cloned().collect()
     }
 
     /// Has the kernel open what it is to open, and the programs the rest.
@@ -88,7 +89,24 @@ impl Node {
         let ended = self.ready_to_change(ended);
         self.end_opening(ended)?;
         self.begin_opening(begun)?;
+        self.change_opened_bridges()?;
         self.look_for_carried();
+        Ok(())
+    }
+
+    /// What containers with such host ports get is noted at their bridges.
+    fn change_opened_bridges(&mut self) -> Result<(), KernelError> {
+        let opened = |it: &Bridge| {
+            let is_its = |port: &Attachment| port.opened && port.port.bridge.index == it.link.index;
+            self.registry.attachments().any(is_its)
+        };
+        let others = self.registry.bridges().filter(|it| it.opened != opened(it)).cloned();
+        let others: Vec<Bridge> = others.collect();
+        for bridge in others {
+            let bridge = Bridge { opened: !bridge.opened, ..bridge };
+            self.datapath.write_bridge(&bridge)?;
+            self.registry.insert_bridge(bridge);
+        }
         Ok(())
     }
 
@@ -110,6 +128,7 @@ impl Node {
         let begun: Vec<Attachment> = begun.cloned().collect();
         for attachment in &begun {
             self.datapath.write_mappings(attachment)?;
+            self.datapath.rewrite_port(attachment)?;
         }
         if !begun.is_empty() {
             tracing::info!(ports = begun.len(), "the kernel opens host ports, as others have rules for them");
@@ -126,6 +145,7 @@ impl Node {
         for attachment in &ports {
             let to = Attachment { opened: false, ..attachment.clone() };
             self.datapath.write_mappings(&to)?;
+            self.datapath.rewrite_port(&to)?;
             self.registry.insert(to);
         }
         self.claim_the_last(&ports);

@@ -103,6 +103,7 @@ mod tests {
         let by_service = TrackedConnection {
             original: tuple("10.0.0.1:4000", "10.96.0.1:53"),
             reply: tuple("10.0.0.2:5353", "10.0.0.1:4000"),
+            is_assured: true,
         };
         let flows = owners.flows(&[by_service]);
         assert_eq!(flows.len(), 2);
@@ -110,6 +111,7 @@ mod tests {
         let from_outside = TrackedConnection {
             original: tuple("192.0.2.1:4000", "10.0.0.2:53"),
             reply: tuple("10.0.0.2:53", "192.0.2.1:4000"),
+            is_assured: true,
         };
         assert_eq!(owners.flows(&[from_outside]).into_values().collect::<Vec<_>>(), [None]);
         assert_eq!(owners.ports(&[by_service]), HashSet::from([101, 102]));

@@ -88,7 +88,7 @@ impl Forget {
         Ok(forgotten)
     }
 
-    fn is_meant(&self, TrackedConnection { original, reply }: &TrackedConnection) -> bool {
+    fn is_meant(&self, TrackedConnection { original, reply, .. }: &TrackedConnection) -> bool {
         let to = original.destination;
         let led = Led { protocol: original.protocol, host_port: to.port(), to: reply.source };
         let is_one = |port: &PortMapping| port.host_port == to.port() && port.is_at(to.ip());
@@ -114,6 +114,7 @@ mod tests {
         TrackedConnection {
             original: Tuple { protocol, source: client, destination: to },
             reply: Tuple { protocol, source: answers, destination: client },
+            is_assured: true,
         }
     }
 

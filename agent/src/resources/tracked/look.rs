@@ -27,7 +27,7 @@ pub(super) fn is_any_carried(places: &HashSet<IpAddr>) -> bool {
 }
 
 /// Whether a connection was led to one of these addresses.
-fn is_led_to(TrackedConnection { original, reply }: &TrackedConnection, places: &HashSet<IpAddr>) -> bool {
+fn is_led_to(TrackedConnection { original, reply, .. }: &TrackedConnection, places: &HashSet<IpAddr>) -> bool {
     original.destination != reply.source && places.contains(&reply.source.ip())
 }
 
@@ -46,7 +46,7 @@ mod tests {
                 destination: destination.parse().unwrap(),
             };
             let (original, reply) = (tuple("192.0.2.9:4000", to), tuple(answers, "192.0.2.9:4000"));
-            TrackedConnection { original, reply }
+            TrackedConnection { original, reply, is_assured: true }
         };
         let places = HashSet::from(["10.77.0.3".parse().unwrap()]);
         assert!(is_led_to(&connection("192.0.2.1:8000", "10.77.0.3:7000"), &places));

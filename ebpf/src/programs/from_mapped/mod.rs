@@ -2,7 +2,7 @@
 //! or it is masqueraded. Takes what the container sends to the node for a translated connection out of the node.
 //!
 //! Its parts: [`enter`]; [`reply`]; for what has no transport header [`later_fragment`], then [`plan_icmp_error`] and
-//! [`rewrite_icmp_error`]; for a masqueraded connection's first packet [`plan_begin`] and [`begin`]. Before there is an entry,
+//! [`rewrite_icmp_error`]; for a masqueraded connection's first packet [`plan_begin`] and [`begin`]; for a connection that the kernel has opened [`tracked`]. Before there is an entry,
 //! whatever is in doubt is passed untouched: the kernel's own rule masquerades it, and its connection for life.
 
 mod begin;
@@ -12,7 +12,7 @@ mod later_fragment;
 mod refuse;
 mod reply;
 
-use super::{BeginPlan, IcmpErrorPlan, Next};
+use super::{BeginPlan, IcmpErrorPlan, Next, tracked};
 use crate::Tables;
 use crate::abi::{HandedOn, PORT_SHARED, Port};
 use crate::stages::{count, guard};
@@ -54,6 +54,9 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, handed: 
     if next == Next::Begin {
         next = begin(packet, here, tables, &beginning);
     }
+    if next == Next::Tracked {
+        next = tracked::outwards(packet, here, tables, &beginning);
+    }
     if next == Next::FragNeeded {
         next = refuse(packet, here, tables, handed).into();
     }
@@ -69,7 +72,7 @@ fn holder(frame: &Frame, port: &Port, here: u32) -> u32 {
 
 /// Counts a packet whose way ends. On shared ports `from_container` has counted it.
 #[inline(always)]
-fn count_end<T: Tables>(next: &Next, port: &Port, here: u32, bytes: u32, tables: &T) {
+pub(super) fn count_end<T: Tables>(next: &Next, port: &Port, here: u32, bytes: u32, tables: &T) {
     let Next::Done(verdict) = next else { return };
     if port.flags & PORT_SHARED == 0 {
         count::sent(verdict, port, here, bytes, tables);

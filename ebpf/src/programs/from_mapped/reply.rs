@@ -5,6 +5,7 @@ use crate::Tables;
 use crate::abi::{HandedOn, Port};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
+use crate::nat::reply::Untranslated;
 use crate::nat::{self, alias, fragments, masquerade, segment, snat};
 use crate::programs::{BeginPlan, Next};
 use crate::stages::{deliver, parse};
@@ -40,11 +41,19 @@ fn reply_stages<'a, P: Packet, T: Tables>(
     let segment = segment::read(packet, frame, port.bridge).ok_or(Next::IcmpError)?;
     let may_begin = snat::may_begin(&segment, port);
     let known = nat::reply::becomes(&segment, holder(frame, port, here), may_begin, bytes, tables);
-    let Some((becomes, is_masqueraded)) = known else {
-        if alias::answered(packet, &segment, tables) {
-            return Ok(Delivery::onward(here));
+    let (becomes, is_masqueraded) = match known {
+        Ok(known) => known,
+        Err(Untranslated::Tracked) => return Err(later(Next::Tracked, &segment, frame, port, plan)),
+        Err(Untranslated::Unknown) => {
+            if alias::answered(packet, &segment, tables) {
+                return Ok(Delivery::onward(here));
+            }
+            return Err(if may_begin {
+                later(Next::Begin, &segment, frame, port, plan)
+            } else {
+                TO_NODE.into()
+            });
         }
-        return Err(if may_begin { begins(&segment, frame, port, plan) } else { TO_NODE.into() });
     };
     deliver::survives(&segment.ip)?;
     // Also of one that will be refused: its later fragments may fit.
@@ -70,9 +79,10 @@ fn uncut(stop: Stop) -> Next {
     }
 }
 
-/// What may be the first packet of a masqueraded connection.
+/// What another part decides: what may be the first packet of a masqueraded connection, and a packet of one that the kernel has opened.
 #[inline(always)]
-fn begins<'a>(
+fn later<'a>(
+    next: Next,
     segment: &Segment,
     frame: &Frame,
     port: &Port,
@@ -84,5 +94,5 @@ fn begins<'a>(
     let Port { slot, affinity, flags, .. } = *port;
     plan.port = Port { slot, affinity, flags, ..Port::default() };
     plan.segment = *segment;
-    Next::Begin
+    next
 }

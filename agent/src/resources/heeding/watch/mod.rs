@@ -1,5 +1,6 @@
 //! A thread that answers at once what cannot wait for the agent's next look: that rules have changed, and that a TCP connection was opened.
 
+mod carried;
 mod error;
 mod legacy;
 mod opened;

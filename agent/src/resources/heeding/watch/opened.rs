@@ -1,5 +1,5 @@
 //! TCP connections that others' rules have let through (`OPENED`): connection tracking is told not to check their windows any more, and the programs that
-//! it does not.
+//! it does not. Those of host ports that the kernel has opened are [`super::carried`].
 
 use std::fs;
 use std::io;
@@ -9,11 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData, MapError, RingBuf};
+use shunt_dataplane::abi::translation::OUTSIDE;
 use shunt_dataplane::abi::{ACCEPTED_LIBERAL, AcceptedFlow, FlowKey};
 use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_netlink::conntrack::{Liberal, Liberator};
 use zerocopy::FromBytes as _;
 
+use super::carried::Carrier;
 use super::error::WatchError;
 use crate::datapath::pins::Pins;
 
@@ -35,6 +37,7 @@ pub(super) struct Opened {
     ring: RingBuf<MapData>,
     accepted: HashMap<MapData, FlowKey, AcceptedFlow>,
     liberator: Liberator,
+    carrier: Carrier,
     /// When the last ones were answered.
     answered: Option<Instant>,
 }
@@ -53,7 +56,8 @@ impl Opened {
     pub(super) fn open(pins: &Pins) -> Result<Self, WatchError> {
         let ring = RingBuf::try_from(Map::RingBuf(MapData::from_pin(pins.map("OPENED"))?))?;
         let accepted = HashMap::try_from(Map::LruHashMap(MapData::from_pin(pins.map("ACCEPTED"))?))?;
-        Ok(Self { ring, accepted, liberator: Liberator::open()?, answered: None })
+        let (liberator, carrier) = (Liberator::open()?, Carrier::open(pins)?);
+        Ok(Self { ring, accepted, liberator, carrier, answered: None })
     }
 
     /// Answers a few of those that have been asked by now. What cannot be answered is asked again a lease later.
@@ -61,9 +65,11 @@ impl Opened {
         if let Some(left) = self.answered.and_then(|last| TOGETHER.checked_sub(last.elapsed())) {
             thread::sleep(left);
         }
-        let flows = self.asked();
-        if let Err(error) = self.liberate(&flows) {
-            tracing::debug!(%error, connections = flows.len(), "connection tracking cannot be told of connections: they stay with the kernel");
+        let (answers, flows): (Vec<_>, Vec<_>) =
+            self.asked().into_iter().partition(|flow| flow.bridge == OUTSIDE);
+        if let Err(error) = self.liberate(&flows).and_then(|()| self.carry(&answers)) {
+            let connections = flows.len() + answers.len();
+            tracing::debug!(%error, connections, "connection tracking cannot be told of connections: they stay with the kernel");
         }
         self.answered = Some(Instant::now());
     }
@@ -79,6 +85,16 @@ impl Opened {
         flows.sort_unstable();
         flows.dedup();
         flows
+    }
+
+    /// Has the programs carry connections of host ports, of which an answer was let through.
+    fn carry(&mut self, answers: &[FlowKey]) -> Result<(), WatchError> {
+        let known: Vec<_> = answers.iter().map(|flow| self.accepted.get(flow, 0).ok()).collect();
+        let carried = self.carrier.carry(answers, &mut self.liberator)?;
+        for ((flow, known), _) in answers.iter().zip(known).zip(carried).filter(|(_, carried)| *carried) {
+            self.mark(flow, known)?;
+        }
+        Ok(())
     }
 
     fn liberate(&mut self, flows: &[FlowKey]) -> Result<(), WatchError> {

@@ -1,0 +1,71 @@
+//! carry: connections of host ports that the kernel has opened, behind others' rules, and that the programs carry.
+//!
+//! The kernel's own rule translates such a connection, so it meets what it would meet without the programs. What leaves by all hooks is noted, each
+//! direction as it leaves: what the container gets at `from_host` or `to_container`, the answers at `to_wire`. Once an answer has been noted a few times the agent
+//! is asked: it has connection tracking say what becomes of both directions, and writes that down as two entries whose holder is
+//! [`TRACKED`](crate::abi::translation::TRACKED). From then on each direction takes the fast path for a lease after the packet that was noted last
+//! ([`accept`]): then one goes by the kernel again, which asks all rules, and keeps connection tracking's entry alive.
+//!
+//! What begins and ends a connection, fragments, errors and all else that is in doubt go by the kernel untouched. An end is the end of the entries: what
+//! comes behind it is the kernel's.
+
+use crate::Tables;
+use crate::abi::translation::TupleKey;
+use crate::abi::{End, FlowKey, NO_SLOT};
+use crate::nat::segment::Segment;
+use crate::stages::accept::{self, Asked, Wanted};
+use crate::stages::read_flow::Flow;
+use crate::verdict::{PassReason, Stop};
+use crate::wire::Fragment;
+
+/// Bytes of an IPv4 header without options (RFC 791), and of an IPv6 header (RFC 8200).
+const V4_HEADER: u32 = 20;
+const V6_HEADER: u32 = 40;
+
+/// Lets a packet on that will leave as `leaves`, from one interface to another (`ports`), if its direction's lease lasts. Its IP header is at `header`.
+///
+/// # Errors
+/// Passes any other.
+#[inline(always)]
+pub fn check<T: Tables>(
+    segment: &Segment,
+    (header, leaves): (u32, &TupleKey),
+    ports: [u32; 2],
+    tables: &T,
+) -> Result<(), Stop> {
+    let flow = leaving(segment, header, leaves);
+    let asked = Asked { flow: &flow, ports };
+    if asked.is_edge() {
+        tables.forget_flow(&segment.key);
+        tables.forget_flow(&leaves.reversed(leaves.domain));
+    } else if accept::is_accepted_one_way(&asked, tables) {
+        return Ok(());
+    }
+    Err(Stop::Pass(PassReason::Unaccepted))
+}
+
+/// Notes an answer that leaves the node as `leaves`, out of all hooks. All of them have one share of the room: from whom they are is not known out there.
+#[inline(always)]
+pub fn note_answer<T: Tables>(
+    segment: &Segment,
+    (header, leaves): (u32, &TupleKey),
+    ports: [u32; 2],
+    tables: &T,
+) {
+    let flow = leaving(segment, header, leaves);
+    accept::note_and_ask(&Asked { flow: &flow, ports }, NO_SLOT, Wanted::Translation, tables);
+}
+
+/// The flow of a packet as it leaves.
+#[inline(always)]
+fn leaving(segment: &Segment, header: u32, leaves: &TupleKey) -> Flow {
+    let source = End { address: leaves.source, port: leaves.source_port };
+    let destination = End { address: leaves.destination, port: leaves.destination_port };
+    let bytes = if leaves.source.is_v4() { V4_HEADER } else { V6_HEADER };
+    Flow {
+        key: FlowKey::of(leaves.domain, leaves.protocol, source, destination),
+        source: leaves.source,
+        flags: segment.flags(),
+        is_plain: segment.ip.fragment == Fragment::Whole && segment.ip.payload - header == bytes,
+    }
+}
