@@ -1,7 +1,7 @@
 //! carry: connections of host ports that the kernel has opened, behind others' rules, and that the programs carry.
 //!
 //! The kernel's own rule translates such a connection, so it meets what it would meet without the programs. What leaves by all hooks is noted, each
-//! direction as it leaves: what the container gets at `from_host` or `to_container`, the answers at `to_wire`. Once an answer has been noted a few times the agent
+//! direction as it leaves: what the container gets at `to_container`, the answers at `to_wire`. Once an answer has been noted a few times the agent
 //! is asked: it has connection tracking say what becomes of both directions, and writes that down as two entries whose holder is
 //! [`TRACKED`](crate::abi::translation::TRACKED). From then on each direction takes the fast path for a lease after the packet that was noted last
 //! ([`accept`]): then one goes by the kernel again, which asks all rules, and keeps connection tracking's entry alive.

@@ -8,7 +8,7 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{PORT_HEEDED, Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
+use crate::abi::{PORT_HEEDED, PORT_OPENED, Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
 use crate::nat::alias;
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::{Sender, Way};
@@ -61,10 +61,12 @@ fn stages<P: Packet, T: Tables>(
         isolate::routed(packet.origin(), here, &station, tables)?;
     }
     let way = way(packet.origin(), here, tables);
-    match track_kernel_flow::track_host(packet, &frame, port, (&station, way), tables) {
+    match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, way), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
-        Sender::Other if port.flags & PORT_HEEDED != 0 => Err(Stop::Pass(PassReason::Unaccepted).into()),
+        Sender::Other if port.flags & (PORT_HEEDED | PORT_OPENED) != 0 => {
+            Err(Stop::Pass(PassReason::Unaccepted).into())
+        }
         Sender::Other => Ok(deliver::from_host(packet, &station)?),
     }
 }

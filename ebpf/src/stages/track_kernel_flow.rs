@@ -11,7 +11,7 @@
 use crate::Tables;
 use crate::abi::{
     AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_OPENED, PORT_WIRE, Port, PortKey,
-    Station, StationKey,
+    StationKey,
 };
 use crate::stages::accept::{self, Asked, Wanted};
 use crate::stages::read_flow::{Flow, FlowOf, read_flow};
@@ -44,7 +44,8 @@ pub fn track<P: Packet, T: Tables>(
             // Nothing is known of who is beyond an uplink, so the receiver pays.
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
         } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() {
-            note_request(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
+            // It may be for a host port that the kernel opens ([`crate::nat::carry`]).
+            accept::note_and_ask(&Asked { flow, ports: [origin, receiver] }, port.slot, Wanted::Nothing, tables);
         }
         note_incoming(&flow.key, tables);
         Sender::Other
@@ -69,16 +70,11 @@ pub fn track_host<P: Packet, T: Tables>(
     packet: &mut P,
     frame: &Frame,
     port: &Port,
-    (station, way): (&Station, Way),
+    (receiver, way): (u32, Way),
     tables: &T,
 ) -> Sender {
-    let receiver = station.ifindex;
-    track_and(packet, frame, (port, receiver, false), tables, |flow, origin| match way {
+    track_and(packet, frame, (port, receiver, false), tables, |flow, _| match way {
         Way::FromStack => {
-            // Where others have rules for what the node sends it has not come out of all hooks yet.
-            if port.flags & (PORT_OPENED | PORT_HEEDED) == PORT_OPENED {
-                note_request(&Asked { flow, ports: [origin, receiver] }, station.slot, tables);
-            }
             note_incoming(&flow.key, tables);
             Sender::Other
         }
@@ -205,13 +201,6 @@ fn payer<T: Tables>(
         }
         _ => (sender, port),
     }
-}
-
-/// Notes what has come out of all hooks and may be for a host port that the kernel opens ([`crate::nat::carry`]). The receiver pays, with the counter slot
-/// `slot`.
-#[inline(always)]
-fn note_request<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
-    accept::note_and_ask(asked, slot, Wanted::Nothing, tables);
 }
 
 /// Records the flow of a datagram that no container has sent.

@@ -13,11 +13,13 @@ use super::world::{self, Place, container};
 
 pub const BRIDGE: u32 = 6000;
 
-pub const PLACES: [Place; 12] = [
-    // The kernel opens shed's host ports.
-    Place { station: STATION_HOST, restrictions: PORT_OPENED, ..port("yard", BRIDGE, 0) },
+/// A bridge whose ports' host ports the kernel opens.
+const COURT: u32 = 6100;
+
+pub const PLACES: [Place; 14] = [
+    Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE | PORT_MAPPED, ..port("gate", 6001, 0) },
-    Place { restrictions: PORT_OPENED, ..port("shed", 6002, 0) },
+    port("shed", 6002, 0),
     // Has had flows of the kernel's.
     Place { affinity: AFFINITY_LOOKUP, ..port("barn", 6003, 0) },
     port("stall", 6004, 10),
@@ -39,6 +41,8 @@ pub const PLACES: [Place; 12] = [
     Place { restrictions: PORT_ISOLATED, ..port("cell", 6010, 0) },
     // Others have rules for it.
     Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED, ..port("ward", 6011, 0) },
+    Place { station: STATION_HOST, restrictions: PORT_OPENED, bridge: COURT, ..port("court", COURT, 0) },
+    Place { restrictions: PORT_OPENED, bridge: COURT, ..port("stable", 6101, 0) },
 ];
 
 const fn port(name: &'static str, ifindex: u32, vid: u16) -> Place {

@@ -94,7 +94,7 @@ impl Node {
         Ok(())
     }
 
-    /// What containers with such host ports get is noted at their bridges.
+    /// What containers with such host ports get has to come by their own programs.
     fn change_opened_bridges(&mut self) -> Result<(), KernelError> {
         let opened = |it: &Bridge| {
             let is_its = |port: &Attachment| port.opened && port.port.bridge.index == it.link.index;

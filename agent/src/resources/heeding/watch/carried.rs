@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use aya::maps::{Array, HashMap, Map, MapData, MapError};
 use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
-    Mapping, MappingKey, OUTSIDE, TRACKED, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
+    Mapping, MappingKey, OUTSIDE, Shown, TRACKED, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
-use shunt_dataplane::abi::{FlowKey, Shown, Station, StationKey};
+use shunt_dataplane::abi::{FlowKey, Station, StationKey};
 use shunt_dataplane::wire::Protocol;
 use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_netlink::conntrack::{Liberal, Liberator, TrackedConnection, Tracker, Tuple};
@@ -69,14 +69,18 @@ impl Carrier {
         let requests: Vec<_> = known.iter().map(|asked| asked.request).collect();
         let tracked = self.tracker.find(&requests)?;
         let is_unchecked = unchecked(&requests, liberator)?;
-        let mut carried = known.iter().zip(tracked).zip(is_unchecked).map(|((asked, tracked), is_unchecked)| {
-            let tracked = tracked.filter(|_| is_unchecked)?;
-            Some(self.write(asked, &tracked).unwrap_or_else(|error| {
-                tracing::debug!(%error, request = ?asked.request, "a connection stays with the kernel");
-                false
-            }))
-        });
-        Ok(asked.iter().map(|asked| asked.is_some() && carried.next().flatten().unwrap_or_default()).collect())
+        let mut carried =
+            known.iter().zip(tracked).zip(is_unchecked).map(|((asked, tracked), is_unchecked)| {
+                let tracked = tracked.filter(|_| is_unchecked)?;
+                Some(self.write(asked, &tracked).unwrap_or_else(|error| {
+                    tracing::debug!(%error, request = ?asked.request, "a connection stays with the kernel");
+                    false
+                }))
+            });
+        Ok(asked
+            .iter()
+            .map(|asked| asked.is_some() && carried.next().flatten().unwrap_or_default())
+            .collect())
     }
 
     /// What is asked for: that of the two ends which is a host port has it.
@@ -209,7 +213,8 @@ mod tests {
         let young = TrackedConnection { is_assured: false, ..tracked() };
         let elsewhere = TrackedConnection { reply: said("10.0.0.3:80", "10.0.0.1:61000"), ..tracked() };
         let other_port = TrackedConnection { reply: said("10.0.0.2:81", "10.0.0.1:61000"), ..tracked() };
-        let masqueraded = TrackedConnection { original: tracked().reply, reply: asked().request, ..tracked() };
+        let masqueraded =
+            TrackedConnection { original: tracked().reply, reply: asked().request, ..tracked() };
         for stays in [young, elsewhere, other_port, masqueraded] {
             assert!(pair(&asked(), &stays, NOW).is_none(), "{stays:?}");
         }
