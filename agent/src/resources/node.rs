@@ -142,8 +142,7 @@ impl Node {
     /// The kernel's; attached programs keep serving.
     pub(crate) fn open(config: &Config, store: Store) -> Result<Self, KernelError> {
         let grace_periods = GracePeriods::open(config.grace_periods);
-        let datapath = Datapath::open(config, grace_periods.clone())?;
-        let sweeping = Sweeping::default();
+        let (datapath, sweeping) = (Datapath::open(config, grace_periods.clone())?, Sweeping::default());
         handover::enter(&datapath);
         let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.shared.counters));
         Ok(Self {

@@ -7,8 +7,7 @@ use aya_ebpf::bindings::{__sk_buff, TC_ACT_UNSPEC};
 use aya_ebpf::programs::TcContext;
 use shunt_dataplane::abi::watch::WatchedProgram;
 use shunt_dataplane::programs::{
-    Next, from_container, from_host, from_mapped, from_member, from_wire, moved, own_return, to_wire,
-    tracked,
+    Next, from_container, from_host, from_mapped, from_member, from_wire, moved, own_return, to_wire, tracked,
 };
 use shunt_dataplane::stages::port::Missing;
 use shunt_dataplane::wire::Packet as _;
@@ -146,7 +145,7 @@ subprograms! {
     error_outwards = from_mapped::rewrite_icmp_error, does ICMP_PLANS;
     plan_begin = from_mapped::plan_begin, plans BEGIN_PLANS;
     begin = from_mapped::begin, does BEGIN_PLANS;
-    tracked_outwards = tracked::outwards, does BEGIN_PLANS;
+    tracked_outwards = from_mapped::tracked, does BEGIN_PLANS;
     refuse = from_mapped::refuse, does HANDED_ON;
 
     enter_own = to_wire::enter, plans DNAT_PLANS;

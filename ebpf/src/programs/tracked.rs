@@ -1,10 +1,9 @@
-//! The parts of `from_wire` and `from_mapped` for connections of host ports that the kernel has opened ([`carry`]): translated as connection tracking does,
-//! or left to it.
+//! The part of `from_wire` for connections of host ports that the kernel has opened ([`carry`]): translated as connection tracking does, or left to it.
 
-use super::{BeginPlan, DnatPlan, Next, from_mapped};
+use super::{DnatPlan, Next};
 use crate::Tables;
-use crate::abi::translation::OUTSIDE;
 use crate::abi::STATION_MOVED;
+use crate::abi::translation::OUTSIDE;
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
 use crate::nat::{carry, dnat, masquerade};
@@ -49,32 +48,4 @@ fn inwards_stages<P: Packet, T: Tables>(
     deliver::address(packet, macs)?;
     rewrite(packet, frame.payload, segment, &becomes);
     Ok(deliver::into_container(packet, &station))
-}
-
-/// What the container answers: out of the node.
-#[inline(always)]
-pub fn outwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &BeginPlan) -> Next {
-    let bytes = packet.length();
-    let next = outwards_stages(packet, plan, bytes, tables).into();
-    from_mapped::count_end(&next, &plan.port, here, bytes, tables);
-    next
-}
-
-#[inline(always)]
-fn outwards_stages<P: Packet, T: Tables>(
-    packet: &mut P,
-    BeginPlan { segment, header, .. }: &BeginPlan,
-    bytes: u32,
-    tables: &T,
-) -> Result<Delivery, Stop> {
-    let to_node = Stop::Pass(PassReason::ToHost);
-    let (becomes, _) = tables.becomes(&segment.key).ok_or(to_node)?;
-    deliver::survives(&segment.ip)?;
-    // As the kernel, which translates an answer behind its routing.
-    let (ends, bridge) = ((segment.key.source, becomes.destination), segment.key.domain);
-    let route = deliver::route(packet, (*header, &segment.ip), ends, bridge, tables)?;
-    carry::check(segment, (*header, &becomes), [bridge, route.ifindex], tables)?;
-    masquerade::follow(segment, &becomes, bytes, tables)?;
-    rewrite(packet, *header, segment, &becomes);
-    Ok(deliver::by(route))
 }

@@ -101,31 +101,32 @@ pub fn check<T: Tables>(asked: &Asked<'_>, tables: &T) -> Result<(), Stop> {
 
 #[inline(always)]
 fn is_accepted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
-    let Some(heeding) = tables.heeding() else { return false };
-    if !asked.is_acceptable(&heeding) {
-        return false;
-    }
-    let Some(flow) = tables.accepted_flow(&asked.flow.key) else { return false };
-    let [one, other] = flow.seen;
-    if flow.generation != heeding.generation || !asked.is_noted_as(&flow) || one == 0 || other == 0 {
-        return false;
-    }
-    if asked.needs_liberal(&heeding) && flow.flags & ACCEPTED_LIBERAL == 0 {
-        return false;
-    }
-    let seen = if asked.direction() == 0 { one } else { other };
-    tables.boot_time().saturating_sub(seen) < heeding.lease
+    has_lease(asked, tables, |flow, heeding| {
+        let [one, other] = flow.seen;
+        let is_unchecked = !asked.needs_liberal(heeding) || flow.flags & ACCEPTED_LIBERAL != 0;
+        one != 0 && other != 0 && is_unchecked
+    })
 }
 
 /// The same where each direction of a connection is noted by itself, as it leaves: whether the lease of this one lasts.
 #[inline(always)]
 pub fn is_accepted_one_way<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
+    has_lease(asked, tables, |_, _| true)
+}
+
+/// Whether the lease of a packet's direction lasts, where what is known of its flow `suffices`.
+#[inline(always)]
+fn has_lease<T: Tables>(
+    asked: &Asked<'_>,
+    tables: &T,
+    suffices: impl FnOnce(&AcceptedFlow, &Heeding) -> bool,
+) -> bool {
     let Some(heeding) = tables.heeding() else { return false };
     if !asked.is_acceptable(&heeding) {
         return false;
     }
     let Some(flow) = tables.accepted_flow(&asked.flow.key) else { return false };
-    if flow.generation != heeding.generation || !asked.is_noted_as(&flow) {
+    if flow.generation != heeding.generation || !asked.is_noted_as(&flow) || !suffices(&flow, &heeding) {
         return false;
     }
     let [one, other] = flow.seen;

@@ -45,7 +45,12 @@ pub fn track<P: Packet, T: Tables>(
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
         } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() {
             // It may be for a host port that the kernel opens ([`crate::nat::carry`]).
-            accept::note_and_ask(&Asked { flow, ports: [origin, receiver] }, port.slot, Wanted::Nothing, tables);
+            accept::note_and_ask(
+                &Asked { flow, ports: [origin, receiver] },
+                port.slot,
+                Wanted::Nothing,
+                tables,
+            );
         }
         note_incoming(&flow.key, tables);
         Sender::Other

@@ -75,7 +75,7 @@ fn golden_packets_fare_as_their_files_say_and_cost_no_more_than_they_did() {
 
 /// What a watcher of drops costs packets that are not dropped, and those of host ports and masquerading, whose programs also drop
 /// packets that they answer.
-const INSTRUCTIONS_WATCHED: u64 = 32;
+const INSTRUCTIONS_WATCHED: u64 = 64;
 const INSTRUCTIONS_WATCHED_IN_NAT: u64 = 256;
 
 #[test]

@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use shunt_dataplane::abi::{
     ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, End, FlowKey, HEEDING_EACH_TCP, Heeding,
 };
-use shunt_dataplane::wire::address::{Address, L4Port};
+use shunt_dataplane::wire::address::L4Port;
 
 use super::world::{self, BRIDGE, FAR};
-use super::{connections, outside, uplinks};
+use super::{tracked, uplinks};
 
 /// Rules of the fifth generation, and a lease of a second.
 pub const HEEDING: Heeding = Heeding { lease: 1_000_000_000, generation: 5, flags: HEEDING_EACH_TCP };
@@ -17,7 +17,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Longer ago than a lease, in nanoseconds.
-const LONG_AGO: u64 = 1_500_000_000;
+pub(super) const LONG_AGO: u64 = 1_500_000_000;
 
 /// From this port of lex on, connection tracking checks segments.
 const CHECKED: u16 = 7006;
@@ -78,34 +78,6 @@ impl Pair {
     }
 }
 
-/// Of tau's connections that the kernel has opened, each direction as it leaves: into tau from the uplink, and out of the uplink from the bridge. Of the first
-/// lately, of the second too long ago; and the answers of one more lately, which has been asked for by the next.
-fn tracked(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
-    let tau = world::places().find(|place| place.name == "tau").expect("a place");
-    let ((outer, inner), [lately, lapsed, _]) = (connections::HEEDED, connections::TRACKED);
-    let mut flows = Vec::new();
-    for (family, protocol) in [(0, TCP), (0, UDP), (1, TCP), (1, UDP)] {
-        let end = |address: Address, port: u16| End { address, port: L4Port::from(port) };
-        let [client, node] = [outside::CLIENT[family], outside::NODE[family].0].map(outside::address);
-        for (port, seen) in [(lately, FAR), (lapsed, now.saturating_sub(LONG_AGO).max(1)), (40_013, FAR)] {
-            let client = end(client, port);
-            let into =
-                (BRIDGE, client, end(tau.addresses()[family].into(), inner), [outside::UPLINK, tau.ifindex]);
-            let out = (0, end(node, outer), client, [BRIDGE, outside::UPLINK]);
-            let ways = if port == 40_013 { vec![out] } else { vec![into, out] };
-            flows.extend(ways.into_iter().map(|(domain, from, to, [here, there])| {
-                let key = FlowKey::of(domain, protocol, from, to);
-                let is_low = key.low.is(from.address);
-                let (seen, ends) =
-                    if is_low { ([seen, 0], [here, there]) } else { ([0, seen], [there, here]) };
-                let checked = if port == 40_013 { CHECKED_SEGMENTS - 1 } else { 0 };
-                (key, AcceptedFlow { seen, ends, generation: 5, flags: 0, checked })
-            }));
-        }
-    }
-    flows
-}
-
 /// Each of TCP and of UDP. No clock of a test gets past the lease of what was seen lately.
 pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
     let rex = world::places().find(|place| place.name == "rex").expect("a place");
@@ -133,6 +105,6 @@ pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
             );
         }
     }
-    flows.extend(tracked(now));
+    flows.extend(tracked::accepted(now));
     flows
 }

@@ -9,6 +9,7 @@ use shunt_dataplane::nat::connection::{Shown, is_assured};
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use super::outside::{CLIENT, GATEWAY, NODE, SCTP, TCP, UDP, address, place};
+use super::tracked;
 use super::world::BRIDGE;
 
 type Entry = (TupleKey, Translation);
@@ -38,12 +39,6 @@ const FORGED: u16 = 43_002;
 /// The same, where the halves are of two connections.
 const MIXED: u16 = 40_003;
 
-/// The same, of connections that the kernel has opened: while both leases last, once they are over, and to where the host port leads no more.
-pub(super) const TRACKED: [u16; 3] = [40_010, 40_011, 40_012];
-
-/// The host port of these.
-pub(super) const HEEDED: (u16, u16) = (8066, 66);
-
 /// The entries of those that are assured.
 pub fn assured(now: u64) -> Vec<Entry> {
     let all = all(now);
@@ -66,7 +61,7 @@ fn is_kept((key, flow): &Entry, all: &[Entry], now: u64) -> bool {
 }
 
 /// How long ago those of SCTP have begun, in nanoseconds: long enough to be assured.
-const LASTING: u64 = 3_000_000_000;
+pub(super) const LASTING: u64 = 3_000_000_000;
 
 /// Both entries of each connection from the client to tau, and to alpha by 8061.
 fn all(now: u64) -> Vec<(TupleKey, Translation)> {
@@ -131,42 +126,8 @@ fn all(now: u64) -> Vec<(TupleKey, Translation)> {
     flows.extend(kept(now));
     flows.extend(masqueraded(now));
     flows.extend(own(now));
-    flows.extend(tracked(now));
+    flows.extend(tracked::connections(now));
     flows
-}
-
-/// Connections of the client with tau that the kernel has opened.
-fn tracked(now: u64) -> Vec<Entry> {
-    let of_each =
-        TRACKED.into_iter().flat_map(|port| [(TCP, port, 0), (UDP, port, 0), (TCP, port, 1), (UDP, port, 1)]);
-    let tau = place("tau");
-    let of_each = of_each.map(|(protocol, port, family)| {
-        let request = TupleKey {
-            domain: 0,
-            source_port: L4Port::from(port),
-            destination_port: L4Port::from(HEEDED.0),
-            source: address(CLIENT[family]),
-            destination: address(NODE[family].0),
-            protocol,
-            pad: [0; 3],
-        };
-        let inner = HEEDED.1 + u16::from(port == TRACKED[2]);
-        let destination = tau.addresses()[family].into();
-        let becomes = TupleKey { domain: BRIDGE, destination, destination_port: inner.into(), ..request };
-        let side = if protocol == TCP { Side::TcpClient } else { Side::DatagramClient };
-        let half = |becomes, flags| Translation {
-            becomes,
-            shown: Shown::SENT.0,
-            touched: now,
-            begun: now.saturating_sub(LASTING),
-            holder: translation::TRACKED,
-            flags: flags | opened_by(side, tau.slot()),
-            ..Translation::default()
-        };
-        let answer = half(request.reversed(0), 0);
-        [(request, half(becomes, TRANSLATION_OPENER)), (becomes.reversed(BRIDGE), answer)]
-    });
-    of_each.flatten().collect()
 }
 
 /// Connections of alpha's 43000 with stau's 63, by the node's 8063, where stau sees alpha; and by its 8064 with 64, where it sees its

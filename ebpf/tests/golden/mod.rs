@@ -20,5 +20,6 @@ mod memory_kernel_flows;
 pub mod memory_tables;
 pub mod outside;
 pub mod shares;
+pub mod tracked;
 pub mod uplinks;
 pub mod world;

@@ -6,7 +6,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "never-asked-again",
         file: "ebpf/src/stages/accept.rs",
-        find: "tables.boot_time().saturating_sub(seen) < heeding.lease",
+        find: "seen != 0 && tables.boot_time().saturating_sub(seen) < heeding.lease",
         replace: "seen != 0",
         why: "a rule that changes would never stop a flow",
         judge: Judge::Host,
@@ -14,8 +14,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "accepted-unanswered",
         file: "ebpf/src/stages/accept.rs",
-        find: " || one == 0 || other == 0",
-        replace: "",
+        find: "one != 0 && other != 0 && is_unchecked",
+        replace: "is_unchecked",
         why: "a flow whose answers rules refuse would be fast one way",
         judge: Judge::Host,
     },
@@ -46,8 +46,8 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "accepted-while-checked",
         file: "ebpf/src/stages/accept.rs",
-        find: " && flow.flags & ACCEPTED_LIBERAL == 0",
-        replace: " && flow.flags == u32::MAX",
+        find: "!asked.needs_liberal(heeding) || flow.flags & ACCEPTED_LIBERAL != 0",
+        replace: "true || asked.needs_liberal(heeding)",
         why: "connection tracking would call a connection invalid of which it misses most",
         judge: Judge::Host,
     },
@@ -129,6 +129,22 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "\n                    && self.flow.flags & ACK != 0",
         replace: "",
         why: "what connection tracking calls invalid would pass rules that drop it",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "end-carried",
+        file: "ebpf/src/nat/carry.rs",
+        find: "    if asked.is_edge() {\n",
+        replace: "    if false {\n",
+        why: "connection tracking would not hear of the end of a connection that it has opened",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "carried-elsewhere",
+        file: "ebpf/src/programs/tracked.rs",
+        find: "if !mapping.leads_as(&becomes) {",
+        replace: "if false {",
+        why: "clients would go on to a container that has the host port no more",
         judge: Judge::Host,
     },
 ];

@@ -14,7 +14,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-within-published",
         file: "ebpf/src/nat/dnat.rs",
-        find: "    claim::check_within(segment, tables)?;\n",
+        find: "    claim::check_within(segment, here, tables)?;\n",
         replace: "",
         why: "a container's answer to the node would go to whoever has published the node's port",
         judge: Judge::Host,

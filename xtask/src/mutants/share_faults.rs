@@ -37,9 +37,9 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "limit-ignored",
-        file: "ebpf/src/stages/share.rs",
-        find: "share.most != 0 && share.assured >= share.most as i64",
-        replace: "false",
+        file: "ebpf/src/abi/share.rs",
+        find: "self.most == 0 || self.assured < self.most as i64",
+        replace: "true",
         why: "one container could take the room of everybody's connections",
         judge: Judge::Host,
     },

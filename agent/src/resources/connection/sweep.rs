@@ -163,9 +163,8 @@ impl Maps {
             let holders = [connection.opener.holder, NO_OWNER];
             return self.addresses.get(&key, 0).is_ok_and(|owner| holders.contains(&owner.ifindex));
         }
-        let leads_there = |key: &MappingKey| {
-            self.mappings.get(key, 0).is_ok_and(|mapping| mapping.leads_as(&becomes))
-        };
+        let leads_there =
+            |key: &MappingKey| self.mappings.get(key, 0).is_ok_and(|mapping| mapping.leads_as(&becomes));
         let asked = (request.destination, request.destination_port);
         volumes::keys(asked, request.protocol).iter().any(leads_there)
     }

@@ -55,7 +55,10 @@ fn try_claim_all(ends: &HashSet<SocketAddr>, pin: &Path) -> Result<usize, ClaimE
     Ok(led.len())
 }
 
-fn is_led_to(TrackedConnection { original, reply, .. }: &TrackedConnection, ends: &HashSet<SocketAddr>) -> bool {
+fn is_led_to(
+    TrackedConnection { original, reply, .. }: &TrackedConnection,
+    ends: &HashSet<SocketAddr>,
+) -> bool {
     original.protocol == protocol_number(Protocol::Udp)
         && original.destination != reply.source
         && ends.contains(&reply.source)

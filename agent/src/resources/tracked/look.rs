@@ -27,7 +27,10 @@ pub(super) fn is_any_carried(places: &HashSet<IpAddr>) -> bool {
 }
 
 /// Whether a connection was led to one of these addresses.
-fn is_led_to(TrackedConnection { original, reply, .. }: &TrackedConnection, places: &HashSet<IpAddr>) -> bool {
+fn is_led_to(
+    TrackedConnection { original, reply, .. }: &TrackedConnection,
+    places: &HashSet<IpAddr>,
+) -> bool {
     original.destination != reply.source && places.contains(&reply.source.ip())
 }
 

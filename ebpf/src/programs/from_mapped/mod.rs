@@ -11,8 +11,9 @@ mod icmp_error;
 mod later_fragment;
 mod refuse;
 mod reply;
+mod tracked;
 
-use super::{BeginPlan, IcmpErrorPlan, Next, tracked};
+use super::{BeginPlan, IcmpErrorPlan, Next};
 use crate::Tables;
 use crate::abi::{HandedOn, PORT_SHARED, Port};
 use crate::stages::{count, guard};
@@ -25,6 +26,7 @@ pub use icmp_error::{plan_icmp_error, rewrite_icmp_error};
 pub use later_fragment::later_fragment;
 pub use refuse::refuse;
 pub use reply::reply;
+pub use tracked::tracked;
 
 /// No port.
 const NO_HOLDER: u32 = 0;
@@ -55,7 +57,7 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, handed: 
         next = begin(packet, here, tables, &beginning);
     }
     if next == Next::Tracked {
-        next = tracked::outwards(packet, here, tables, &beginning);
+        next = tracked(packet, here, tables, &beginning);
     }
     if next == Next::FragNeeded {
         next = refuse(packet, here, tables, handed).into();
@@ -72,7 +74,7 @@ fn holder(frame: &Frame, port: &Port, here: u32) -> u32 {
 
 /// Counts a packet whose way ends. On shared ports `from_container` has counted it.
 #[inline(always)]
-pub(super) fn count_end<T: Tables>(next: &Next, port: &Port, here: u32, bytes: u32, tables: &T) {
+fn count_end<T: Tables>(next: &Next, port: &Port, here: u32, bytes: u32, tables: &T) {
     let Next::Done(verdict) = next else { return };
     if port.flags & PORT_SHARED == 0 {
         count::sent(verdict, port, here, bytes, tables);

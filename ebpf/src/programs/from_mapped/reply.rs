@@ -3,9 +3,9 @@
 use super::{TO_NODE, count_end, holder};
 use crate::Tables;
 use crate::abi::{HandedOn, Port};
+use crate::nat::reply::Untranslated;
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
-use crate::nat::reply::Untranslated;
 use crate::nat::{self, alias, fragments, masquerade, segment, snat};
 use crate::programs::{BeginPlan, Next};
 use crate::stages::{deliver, parse};
