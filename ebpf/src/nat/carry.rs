@@ -14,13 +14,9 @@ use crate::abi::translation::TupleKey;
 use crate::abi::{End, FlowKey, NO_SLOT};
 use crate::nat::segment::Segment;
 use crate::stages::accept::{self, Asked, Wanted};
-use crate::stages::read_flow::Flow;
+use crate::stages::read_flow::{Flow, V4_HEADER, V6_HEADER};
 use crate::verdict::{PassReason, Stop};
 use crate::wire::Fragment;
-
-/// Bytes of an IPv4 header without options (RFC 791), and of an IPv6 header (RFC 8200).
-const V4_HEADER: u32 = 20;
-const V6_HEADER: u32 = 40;
 
 /// Lets a packet on that will leave as `leaves`, from one interface to another (`ports`), if its direction's lease lasts. Its IP header is at `header`.
 ///

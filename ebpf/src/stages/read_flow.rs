@@ -7,9 +7,10 @@ use crate::wire::{
     EtherType, Fragment, Frame, HEADERS_BYTES, Icmp, Ip, Network, Transport, Unreadable, network, transport,
 };
 
-/// Bytes of an IPv4 header without options (RFC 791), and of an IPv6 header (RFC 8200).
-const V4_HEADER: u32 = 20;
-const V6_HEADER: u32 = 40;
+/// Bytes of an IPv4 header without options (RFC 791).
+pub const V4_HEADER: u32 = 20;
+/// Bytes of an IPv6 header (RFC 8200).
+pub const V6_HEADER: u32 = 40;
 
 /// A flow, and what a frame of it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
