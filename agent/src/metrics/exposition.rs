@@ -109,7 +109,7 @@ impl Page {
         self.0.register("build", "The agent's version, and that of its maps", Info::new(build));
         self.number("agent_healthy", "Whether nothing is wrong", status.healthy.into());
         self.number("agent_ready", "Whether an ADD would work", status.obstacles.is_empty().into());
-        self.number("agent_reasons", "Reasons why an ADD would not work", status.reasons.len() as u64);
+        self.number("agent_reasons", "Reasons why it is not healthy", status.reasons.len() as u64);
         self.number("agent_warnings", "Warnings, as the status has them", status.warnings.len() as u64);
         self.number("attachments", "Attachments", status.attachments as u64);
         let repairs = Counter::<u64>::default();

@@ -78,7 +78,7 @@ fn shown(scrape: &Scrape) -> Value {
         json!({
             "expr": format!("sum by (of) ({})", expression(title)),
             "eval_time": "50m",
-            "exp_samples": [sample("c1", first), sample("c2", second)],
+            "exp_samples": [sample("team/db", second), sample("team/web", first)],
         })
     });
     json!({ "name": scrape.name, "interval": "1m", "input_series": input, "promql_expr_test": asked })
