@@ -1,12 +1,14 @@
 //! Host ports that the kernel opens, behind others' rules: connections that last are carried by the programs, and others' rules go on being asked.
 
+use std::net::{IpAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use shunt_lab::{Conversation, Echo, Protocol, patience};
+use shunt_netlink::conntrack::{Tuple, forget, tracked_connections};
 
 use crate::heeded::nft;
-use crate::opened::{BOTH, HEED, INNER_PORT, NODE, NOTICED, Opened};
+use crate::opened::{BOTH, HEED, HOST_PORT, INNER_PORT, NODE, NOTICED, Opened};
 
 /// Longer than connection tracking takes to call datagrams assured.
 const ASSURED: Duration = Duration::from_millis(2_200);
@@ -147,5 +149,70 @@ fn a_container_that_is_gone_is_carried_to_nobody() {
     let _echoes: Vec<_> = next.addresses().into_iter().map(|ip| next.echo(ip, INNER_PORT).unwrap()).collect();
     for protocol in BOTH {
         assert!(opened.is_answered(&opened.outside, protocol, NODE[0]), "{protocol:?}");
+    }
+}
+
+/// What has ended while connection tracking was asked is not carried for days.
+#[test]
+fn many_short_connections_leave_nothing() {
+    let (opened, _echoes) = set();
+    for _ in 0..80 {
+        for to in NODE {
+            opened.talk(&opened.outside, Protocol::Tcp, to).unwrap().chat(6, 100).unwrap();
+        }
+    }
+    opened.until("all have ended", || carried(&opened) == 0);
+    assert_eq!(invalid(&opened), 0);
+}
+
+#[test]
+fn what_connection_tracking_has_forgotten_goes_by_the_kernel_and_is_carried_again() {
+    let (opened, _echoes) = set();
+    let mut talk = begin(&opened, Protocol::Udp, NODE[0]);
+    let own = talk.own_end().unwrap();
+    let asked = Tuple {
+        protocol: 17,
+        source: own,
+        destination: (NODE[0].parse::<IpAddr>().unwrap(), HOST_PORT).into(),
+    };
+    let forgotten = opened.stage.node.namespace().enter(|| forget(&[asked])).unwrap().unwrap();
+    assert_eq!(forgotten, 1);
+    talk.chat(20, 100).unwrap();
+    sleep(ASSURED);
+    until_carried(&opened, &mut talk, "its next entry");
+}
+
+/// As WireGuard's, IKE's and SIP's.
+#[test]
+fn a_client_with_the_host_ports_own_number_is_carried() {
+    let (opened, _echoes) = set();
+    let client = opened.outside.enter(|| UdpSocket::bind(("192.0.2.9", HOST_PORT))).unwrap().unwrap();
+    client.set_read_timeout(Some(patience(NOTICED))).unwrap();
+    let begun = Instant::now();
+    while carried(&opened) == 0 {
+        assert!(begun.elapsed() < patience(2 * NOTICED), "{}", opened.stage.node.agent().log_tail());
+        client.send_to(b"word", (NODE[0], HOST_PORT)).unwrap();
+        client.recv(&mut [0; 9]).unwrap();
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Its last acknowledgment was fast, so that connection tracking would wait for it for five minutes only.
+#[test]
+fn connection_tracking_knows_an_idle_connection_as_long_as_any() {
+    let (opened, _echoes) = set();
+    let mut talk = begin(&opened, Protocol::Tcp, NODE[0]);
+    let own = talk.own_end().unwrap();
+    // A question and its answer, after a lease.
+    sleep(Duration::from_millis(1_500));
+    talk.chat(1, 100).unwrap();
+    let known = || {
+        let all = opened.stage.node.namespace().enter(tracked_connections).unwrap().unwrap();
+        all.into_iter().find(|one| one.original.source == own).map_or(0, |one| one.timeout)
+    };
+    let begun = Instant::now();
+    while known() <= 300 {
+        assert!(begun.elapsed() < patience(4 * NOTICED), "{} s", known());
+        sleep(Duration::from_millis(200));
     }
 }

@@ -1,10 +1,13 @@
-//! Asks for single connections.
+//! Asks for single connections, and has them live on.
 
 use std::time::Duration;
 
+use netlink_packet_netfilter::conntrack::ConntrackAttribute;
 use nix::libc::NETLINK_NETFILTER;
 
+use super::liberal::CHANGE;
 use super::{GET, TrackedConnection, Tuple};
+use crate::attribute::emitted;
 use crate::connection::Connection;
 use crate::error::NetlinkError;
 use crate::request::Request;
@@ -39,6 +42,24 @@ impl Tracker {
             found.extend(said.into_iter().map(|said| said.ok()?.first()));
         }
         Ok(found)
+    }
+}
+
+impl Tracker {
+    /// Has these connections live on for so many seconds if nothing comes any more. Those that are gone stay so.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Socket`]: nothing is known of any of them.
+    pub fn prolong(&mut self, tuples: &[Tuple], seconds: u32) -> Result<(), NetlinkError> {
+        let change = emitted(&ConntrackAttribute::CtaTimeout(seconds));
+        for some in tuples.chunks(TOGETHER) {
+            let request = |tuple: &Tuple| {
+                let payload = [tuple.message(), change.clone()].concat();
+                Request::raw("have a tracked connection live on", CHANGE, 0, payload)
+            };
+            self.0.batch(some.iter().map(request).collect())?;
+        }
+        Ok(())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::error::NetlinkError;
 use crate::request::Request;
 
 /// `IPCTNL_MSG_CT_NEW`. Without `NLM_F_CREATE` it changes an entry that is there.
-const CHANGE: u16 = (NFNL_SUBSYS_CTNETLINK as u16) << 8;
+pub(super) const CHANGE: u16 = (NFNL_SUBSYS_CTNETLINK as u16) << 8;
 
 /// `IP_CT_TCP_FLAG_BE_LIBERAL` (linux/netfilter/nf_conntrack_tcp.h).
 const BE_LIBERAL: u8 = 0x08;

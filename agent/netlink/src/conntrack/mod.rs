@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use netlink_packet_core::{NLM_F_DUMP, Nla as _, Parseable as _};
 use netlink_packet_netfilter::conntrack::{
-    ConntrackAttribute, IPTuple, ProtoTuple, Protocol, Status, Tuple as Part,
+    ConntrackAttribute, IPTuple, ProtoInfo, ProtoInfoTCP, ProtoTuple, Protocol, Status, Tuple as Part,
 };
 use nix::libc::{AF_INET, AF_INET6, AF_UNSPEC, NETLINK_NETFILTER, NFNL_SUBSYS_CTNETLINK};
 
@@ -29,6 +29,11 @@ const GET: u16 = (NFNL_SUBSYS_CTNETLINK as u16) << 8 | 1;
 const CTA_TUPLE_ORIG: u16 = 1;
 const CTA_TUPLE_REPLY: u16 = 2;
 const CTA_STATUS: u16 = 3;
+const CTA_PROTOINFO: u16 = 4;
+const CTA_TIMEOUT: u16 = 7;
+
+/// `TCP_CONNTRACK_ESTABLISHED` (linux/netfilter/nf_conntrack_tcp.h).
+const ESTABLISHED: u8 = 3;
 
 // The crates know ports, and not what stands for them in ICMP.
 const CTA_PROTO_ICMP_ID: u16 = 4;
@@ -74,6 +79,10 @@ pub struct TrackedConnection {
     pub reply: Tuple,
     /// Whether both sides have sent, and it is no mere question with its answer (`IPS_ASSURED`).
     pub is_assured: bool,
+    /// Whether no side has begun to end it. Of TCP only that is known.
+    pub is_established: bool,
+    /// When it is forgotten if nothing comes any more, in seconds from then.
+    pub timeout: u32,
 }
 
 /// Every tracked connection, IPv4 and IPv6.
@@ -89,18 +98,32 @@ pub fn tracked_connections() -> Result<Vec<TrackedConnection>, NetlinkError> {
 impl Reply for TrackedConnection {
     fn read(payload: &[u8]) -> Option<Self> {
         let (mut original, mut reply, mut status) = (None, None, Status::empty());
-        let told = attributes(payload.get(nfnetlink::HEADER..)?)
-            .filter(|attribute| matches!(attribute.kind(), CTA_TUPLE_ORIG | CTA_TUPLE_REPLY | CTA_STATUS));
+        let (mut is_established, mut timeout) = (true, 0);
+        let is_read = |kind| {
+            matches!(kind, CTA_TUPLE_ORIG | CTA_TUPLE_REPLY | CTA_STATUS | CTA_PROTOINFO | CTA_TIMEOUT)
+        };
+        let told =
+            attributes(payload.get(nfnetlink::HEADER..)?).filter(|attribute| is_read(attribute.kind()));
         for attribute in told {
-            match ConntrackAttribute::parse(&attribute).ok()? {
-                ConntrackAttribute::CtaTupleOrig(parts) => original = tuple(parts),
-                ConntrackAttribute::CtaTupleReply(parts) => reply = tuple(parts),
-                ConntrackAttribute::CtaStatus(flags) => status = flags,
+            match ConntrackAttribute::parse(&attribute) {
+                Ok(ConntrackAttribute::CtaTupleOrig(parts)) => original = tuple(parts),
+                Ok(ConntrackAttribute::CtaTupleReply(parts)) => reply = tuple(parts),
+                Ok(ConntrackAttribute::CtaStatus(flags)) => status = flags,
+                Ok(ConntrackAttribute::CtaTimeout(seconds)) => timeout = seconds,
+                Ok(ConntrackAttribute::CtaProtoInfo(parts)) => is_established = !parts.iter().any(ends),
+                Err(_) if attribute.kind() != CTA_PROTOINFO => return None,
                 _ => {}
             }
         }
-        Some(Self { original: original?, reply: reply?, is_assured: status.contains(Status::Assured) })
+        let is_assured = status.contains(Status::Assured);
+        Some(Self { original: original?, reply: reply?, is_assured, is_established, timeout })
     }
+}
+
+/// Whether a connection of TCP begins or ends.
+fn ends(part: &ProtoInfo) -> bool {
+    let ProtoInfo::TCP(told) = part else { return false };
+    told.iter().any(|one| matches!(one, ProtoInfoTCP::State(state) if *state != ESTABLISHED))
 }
 
 fn tuple(parts: Vec<Part>) -> Option<Tuple> {

@@ -8,6 +8,7 @@ mod state;
 mod sweep;
 pub(crate) mod table;
 mod tally;
+mod tracked;
 pub(crate) mod volumes;
 
 pub(crate) use self::entries::Entries;

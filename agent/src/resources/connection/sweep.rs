@@ -8,13 +8,14 @@ use std::thread::{self};
 use std::time::Duration;
 
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
-use shunt_dataplane::abi::translation::{Mapping, MappingKey, NODE, TupleKey};
-use shunt_dataplane::abi::{AddressKey, NO_OWNER, Owner};
+use shunt_dataplane::abi::translation::{Mapping, MappingKey, NODE, OUTSIDE, TRACKED, Translation, TupleKey};
+use shunt_dataplane::abi::{AcceptedFlow, AddressKey, End, FlowKey, NO_OWNER, Owner};
 
 use super::entries::{Entries, open};
 use super::pairs::{self, Connection, Flows};
 use super::shares::Shares;
 use super::state::{Shared, lock};
+use super::tracked;
 use super::volumes::{self, HostPortCounters, Place, Volumes};
 use crate::failpoints;
 use crate::registry::Attachment;
@@ -105,11 +106,19 @@ impl Node {
     }
 }
 
+/// The flow of a tuple, whichever direction it is.
+fn flow_of(key: &TupleKey) -> FlowKey {
+    let source = End { address: key.source, port: key.source_port };
+    let destination = End { address: key.destination, port: key.destination_port };
+    FlowKey::of(key.domain, key.protocol, source, destination)
+}
+
 /// The maps that say which connections live.
 struct Maps {
     entries: Entries,
     mappings: BpfHashMap<MapData, MappingKey, Mapping>,
     addresses: BpfHashMap<MapData, AddressKey, Owner>,
+    accepted: BpfHashMap<MapData, FlowKey, AcceptedFlow>,
 }
 
 /// Removes the entries of closed connections. Returns how many. `number` is the sweep's.
@@ -124,6 +133,7 @@ fn sweep(
         entries: Entries::open(&pin)?,
         mappings: open(&pin("MAPPINGS"), Map::HashMap)?,
         addresses: open(&pin("ADDRESSES"), Map::HashMap)?,
+        accepted: open(&pin("ACCEPTED"), Map::LruHashMap)?,
     };
     let made = Map::PerCpuArray(MapData::from_pin(pin("FLOWS_MADE"))?);
     let made: PerCpuArray<MapData, u64> = PerCpuArray::try_from(made)?;
@@ -138,6 +148,7 @@ fn sweep(
     shares.correct(&found.assured)?;
     let (all, now) = (found.all(), boot_time());
     let mut stale = pairs::stale(&all, now, |connection| maps.has_its_way(connection));
+    stale.extend(tracked::gone(&all));
     if !pairs::has_masqueraded(&all, &stale) {
         shared.without_masqueraded.store(number, Ordering::Relaxed);
     }
@@ -180,13 +191,18 @@ impl Maps {
         let mut removed = Removed::default();
         for key in stale {
             let Ok(flow) = self.entries.get(key) else { continue };
-            // One that is used again meanwhile stays.
-            if found.get(key).is_none_or(|old| (old.begun, old.touched) != (flow.begun, flow.touched)) {
+            // One that is used again meanwhile stays, unless it is the kernel's anyway.
+            let is_used = |old: &Translation| old.touched != flow.touched && flow.holder != TRACKED;
+            if found.get(key).is_none_or(|old| old.begun != flow.begun || is_used(old)) {
                 continue;
             }
             let (was_assured, was_copied) = self.entries.remove(key);
             if !(was_assured || was_copied) {
                 continue;
+            }
+            if flow.holder == TRACKED && key.domain == OUTSIDE {
+                // It is asked for again, should it go on.
+                let _ = self.accepted.remove(&flow_of(key));
             }
             removed.entries += 1;
             removed.flows += u64::from(was_copied);

@@ -104,6 +104,8 @@ mod tests {
             original: tuple("10.0.0.1:4000", "10.96.0.1:53"),
             reply: tuple("10.0.0.2:5353", "10.0.0.1:4000"),
             is_assured: true,
+            is_established: true,
+            timeout: 0,
         };
         let flows = owners.flows(&[by_service]);
         assert_eq!(flows.len(), 2);
@@ -112,6 +114,8 @@ mod tests {
             original: tuple("192.0.2.1:4000", "10.0.0.2:53"),
             reply: tuple("10.0.0.2:53", "192.0.2.1:4000"),
             is_assured: true,
+            is_established: true,
+            timeout: 0,
         };
         assert_eq!(owners.flows(&[from_outside]).into_values().collect::<Vec<_>>(), [None]);
         assert_eq!(owners.ports(&[by_service]), HashSet::from([101, 102]));

@@ -115,6 +115,8 @@ mod tests {
             original: Tuple { protocol, source: client, destination: to },
             reply: Tuple { protocol, source: answers, destination: client },
             is_assured: true,
+            is_established: true,
+            timeout: 0,
         }
     }
 

@@ -49,7 +49,7 @@ mod tests {
                 destination: destination.parse().unwrap(),
             };
             let (original, reply) = (tuple("192.0.2.9:4000", to), tuple(answers, "192.0.2.9:4000"));
-            TrackedConnection { original, reply, is_assured: true }
+            TrackedConnection { original, reply, is_assured: true, is_established: true, timeout: 0 }
         };
         let places = HashSet::from(["10.77.0.3".parse().unwrap()]);
         assert!(is_led_to(&connection("192.0.2.1:8000", "10.77.0.3:7000"), &places));

@@ -55,7 +55,8 @@ impl Carrier {
         })
     }
 
-    /// Has the programs carry these connections, whose segments `liberator` has connection tracking not check any more. Says of each whether they do.
+    /// Has the programs carry these connections, whose segments `liberator` has connection tracking not check any more. Returns the entries of each one that
+    /// they do.
     ///
     /// # Errors
     /// [`WatchError`]: nothing is known of any of them.
@@ -63,34 +64,43 @@ impl Carrier {
         &mut self,
         flows: &[FlowKey],
         liberator: &mut Liberator,
-    ) -> Result<Vec<bool>, WatchError> {
-        let asked: Vec<_> = flows.iter().map(|flow| self.asked(flow)).collect();
-        let known: Vec<Asked> = asked.iter().flatten().copied().collect();
-        let requests: Vec<_> = known.iter().map(|asked| asked.request).collect();
+    ) -> Result<Vec<Option<Pair>>, WatchError> {
+        let asked: Vec<_> = flows.iter().enumerate().flat_map(|(at, flow)| self.asked(flow, at)).collect();
+        let requests: Vec<_> = asked.iter().map(|(_, asked)| asked.request).collect();
         let tracked = self.tracker.find(&requests)?;
+        let now = boot_time();
+        let pairs = asked.iter().zip(tracked).filter_map(|((at, asked), tracked)| {
+            let pair = pair(asked, &tracked?, now)?;
+            Some((*at, asked, self.of_container(asked, pair).ok()??))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let requests: Vec<_> = pairs.iter().map(|(_, asked, _)| asked.request).collect();
         let is_unchecked = unchecked(&requests, liberator)?;
-        let mut carried =
-            known.iter().zip(tracked).zip(is_unchecked).map(|((asked, tracked), is_unchecked)| {
-                let tracked = tracked.filter(|_| is_unchecked)?;
-                Some(self.write(asked, &tracked).unwrap_or_else(|error| {
-                    tracing::debug!(%error, request = ?asked.request, "a connection stays with the kernel");
-                    false
-                }))
-            });
-        Ok(asked
-            .iter()
-            .map(|asked| asked.is_some() && carried.next().flatten().unwrap_or_default())
-            .collect())
+        let mut carried = vec![None; flows.len()];
+        for ((at, _, pair), _) in
+            pairs.into_iter().zip(is_unchecked).filter(|(_, is_unchecked)| *is_unchecked)
+        {
+            match self.write(&pair) {
+                Ok(()) => carried[at] = Some(pair),
+                Err(error) => {
+                    tracing::debug!(%error, ?pair, "a connection stays with the kernel");
+                    self.forget(&pair)?;
+                }
+            }
+        }
+        Ok(carried)
     }
 
-    /// What is asked for: that of the two ends which is a host port has it.
-    fn asked(&self, flow: &FlowKey) -> Option<Asked> {
+    /// What may be asked for: each end that is a host port has it. Both may have the number of one.
+    fn asked(&self, flow: &FlowKey, at: usize) -> Vec<(usize, Asked)> {
         let (low, high) = ((flow.low, flow.low_port), (flow.high, flow.high_port));
-        [(low, high), (high, low)].into_iter().find_map(|(client, node)| {
+        let ways = [(low, high), (high, low)].into_iter();
+        let asked = ways.filter_map(|(client, node)| {
             let mapping = self.mapping(node, flow.protocol)?;
             let request = Tuple { protocol: flow.protocol, source: end(client), destination: end(node) };
-            Some(Asked { request, mapping })
-        })
+            Some((at, Asked { request, mapping }))
+        });
+        asked.collect()
     }
 
     /// As the programs look it up: of this address, else of any.
@@ -99,37 +109,57 @@ impl Carrier {
         [own, any].iter().find_map(|key| self.mappings.get(key, 0).ok())
     }
 
-    /// Writes both directions down. Whether they are there: not of a connection that is somebody else's, or that its container may not have.
-    fn write(&mut self, asked: &Asked, tracked: &TrackedConnection) -> Result<bool, MapError> {
-        let Some(pair) = pair(asked, tracked, boot_time()) else { return Ok(false) };
+    /// The entries as those of their container, if it may have one more connection, and has none of the same tuples that the programs have opened: that one
+    /// goes on. There is no way by the kernel's bridge for containers in VLANs.
+    fn of_container(&self, asked: &Asked, pair: Pair) -> Result<Option<Pair>, MapError> {
         let mapping = &asked.mapping;
         let key = StationKey { bridge: mapping.bridge, vid: mapping.vid, mac: mapping.mac };
         let slot = self.stations.get(&key, 0)?.slot;
-        if mapping.vid != 0 || !self.shares.get(&slot, 0)?.has_room() {
-            return Ok(false);
-        }
-        // The programs may have opened one of the same tuple, which goes on.
         let is_others = |(key, _): &(TupleKey, Translation)| {
             self.entries.get(key).is_ok_and(|known| known.holder != TRACKED)
         };
-        if pair.iter().any(is_others) {
-            return Ok(false);
+        if mapping.vid != 0 || !self.shares.get(&slot, 0)?.has_room() || pair.iter().any(is_others) {
+            return Ok(None);
         }
-        for (key, value) in &pair {
-            let side = if key.protocol == Protocol::TCP.0 { Side::TcpClient } else { Side::DatagramClient };
-            let value = Translation { flags: value.flags | opened_by(side, slot), ..*value };
+        let is_tcp = asked.request.protocol == Protocol::TCP.0;
+        let side = if is_tcp { Side::TcpClient } else { Side::DatagramClient };
+        let of = |(key, value): (TupleKey, Translation)| {
+            (key, Translation { flags: value.flags | opened_by(side, slot), ..value })
+        };
+        Ok(Some(pair.map(of)))
+    }
+
+    /// Writes both directions down.
+    fn write(&mut self, pair: &Pair) -> Result<(), MapError> {
+        for (key, value) in pair {
             self.entries.remove(key);
-            self.entries.assure(key, &value)?;
+            self.entries.assure(key, value)?;
         }
-        Ok(true)
+        self.count(pair, 2)
+    }
+
+    /// Removes both directions again: the connection has ended meanwhile.
+    pub(super) fn forget(&mut self, pair: &Pair) -> Result<(), MapError> {
+        let removed = pair.iter().filter(|(key, _)| self.entries.remove(key) != (false, false)).count();
+        self.count(pair, -(removed as i64))
+    }
+
+    /// Counts entries as the programs do. What they count at the same moment is lost, and is corrected after the next sweep.
+    fn count(&mut self, [(_, value), _]: &Pair, entries: i64) -> Result<(), MapError> {
+        let share = self.shares.get(&value.slot(), 0)?;
+        self.shares.set(value.slot(), Share { assured: share.assured + entries, ..share }, 0)
     }
 }
 
-/// The entries of both directions, the answers' first: by then a request may be answered. None of a connection that goes elsewhere, that has just begun, or
-/// that another direction's packet has begun.
-fn pair(asked: &Asked, tracked: &TrackedConnection, now: u64) -> Option<[(TupleKey, Translation); 2]> {
-    let TrackedConnection { original, reply, is_assured } = tracked;
-    if original != &asked.request || !is_assured {
+/// The entries of both directions of a connection, the answers' first: by then a request may be answered.
+pub(super) type Pair = [(TupleKey, Translation); 2];
+
+/// The entries of both directions. None of a connection that goes elsewhere, that has just begun or begins to end, that another direction's packet has
+/// begun, or that the container sees by another name than its client's own: of several clients one may have that name after the other.
+fn pair(asked: &Asked, tracked: &TrackedConnection, now: u64) -> Option<Pair> {
+    let TrackedConnection { original, reply, is_assured, is_established, .. } = tracked;
+    let is_itself = reply.destination == original.source;
+    if original != &asked.request || !(*is_assured && *is_established && is_itself) {
         return None;
     }
     let request = tuple(OUTSIDE, original);
@@ -193,8 +223,14 @@ mod tests {
     }
 
     fn tracked() -> TrackedConnection {
-        let reply = said("10.0.0.2:80", "10.0.0.1:61000");
-        TrackedConnection { original: asked().request, reply, is_assured: true }
+        let reply = said("10.0.0.2:80", "192.0.2.9:4000");
+        TrackedConnection {
+            original: asked().request,
+            reply,
+            is_assured: true,
+            is_established: true,
+            timeout: 0,
+        }
     }
 
     #[test]
@@ -203,7 +239,6 @@ mod tests {
         assert_eq!((answer.domain, request.domain), (7, OUTSIDE));
         assert_eq!(there.becomes.reversed(there.becomes.domain), answer);
         assert_eq!(back.becomes.reversed(back.becomes.domain), request);
-        assert_eq!(there.becomes.source_port.number(), 61_000, "as the container sees it");
         assert!(there.belongs_to(&request, &back) && back.belongs_to(&answer, &there));
         assert!(shunt_dataplane::nat::connection::is_assured(&there, &back, NOW));
     }
@@ -211,11 +246,14 @@ mod tests {
     #[test]
     fn what_goes_elsewhere_or_began_elsewhere_stays_with_the_kernel() {
         let young = TrackedConnection { is_assured: false, ..tracked() };
-        let elsewhere = TrackedConnection { reply: said("10.0.0.3:80", "10.0.0.1:61000"), ..tracked() };
-        let other_port = TrackedConnection { reply: said("10.0.0.2:81", "10.0.0.1:61000"), ..tracked() };
+        let closing = TrackedConnection { is_established: false, ..tracked() };
+        let elsewhere = TrackedConnection { reply: said("10.0.0.3:80", "192.0.2.9:4000"), ..tracked() };
+        let other_port = TrackedConnection { reply: said("10.0.0.2:81", "192.0.2.9:4000"), ..tracked() };
+        let hidden = TrackedConnection { reply: said("10.0.0.2:80", "10.0.0.1:4000"), ..tracked() };
+        let renumbered = TrackedConnection { reply: said("10.0.0.2:80", "192.0.2.9:4001"), ..tracked() };
         let masqueraded =
             TrackedConnection { original: tracked().reply, reply: asked().request, ..tracked() };
-        for stays in [young, elsewhere, other_port, masqueraded] {
+        for stays in [young, closing, elsewhere, other_port, hidden, renumbered, masqueraded] {
             assert!(pair(&asked(), &stays, NOW).is_none(), "{stays:?}");
         }
     }

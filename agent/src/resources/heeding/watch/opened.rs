@@ -91,8 +91,13 @@ impl Opened {
     fn carry(&mut self, answers: &[FlowKey]) -> Result<(), WatchError> {
         let known: Vec<_> = answers.iter().map(|flow| self.accepted.get(flow, 0).ok()).collect();
         let carried = self.carrier.carry(answers, &mut self.liberator)?;
-        for ((flow, known), _) in answers.iter().zip(known).zip(carried).filter(|(_, carried)| *carried) {
-            self.mark(flow, known)?;
+        for ((flow, known), pair) in answers.iter().zip(known).zip(carried) {
+            // One that has ended meanwhile would be carried for ever: nothing of it is to come.
+            if let Some(pair) = pair
+                && !self.mark(flow, known)?
+            {
+                self.carrier.forget(&pair)?;
+            }
         }
         Ok(())
     }
@@ -119,21 +124,23 @@ impl Opened {
         Ok(())
     }
 
-    /// Tells the programs. What they write meanwhile is lost: at worst the lease is a little shorter. Where it has become another connection of the
+    /// Tells the programs. Whether it is still the connection that was `known`. What they write meanwhile is lost: at worst the lease is a little shorter. Where it has become another connection of the
     /// same ends, that one is asked for itself.
-    fn mark(&mut self, flow: &FlowKey, known: Option<AcceptedFlow>) -> Result<(), MapError> {
+    fn mark(&mut self, flow: &FlowKey, known: Option<AcceptedFlow>) -> Result<bool, MapError> {
         let now = match self.accepted.get(flow, 0) {
-            Err(MapError::KeyNotFound) => return Ok(()),
+            Err(MapError::KeyNotFound) => return Ok(false),
             now => now?,
         };
         if !known.is_some_and(|known| is_same_connection(&known, &now)) {
-            return Ok(());
+            return Ok(false);
         }
         let marked = AcceptedFlow { flags: now.flags | ACCEPTED_LIBERAL, ..now };
         match self.accepted.insert(flow, marked, EXIST) {
             // It has ended meanwhile.
-            Err(MapError::SyscallError(error)) if error.io_error.kind() == io::ErrorKind::NotFound => Ok(()),
-            marked => marked,
+            Err(MapError::SyscallError(error)) if error.io_error.kind() == io::ErrorKind::NotFound => {
+                Ok(false)
+            }
+            marked => marked.map(|()| true),
         }
     }
 }
