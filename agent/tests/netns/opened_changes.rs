@@ -170,6 +170,8 @@ fn what_the_kernel_has_opened_outlives_a_flush_while_no_agent_runs() {
             talks.push(talk);
         }
     }
+    // A delayed acknowledgment that came behind the flush would be answered by the node, which has no such connection.
+    thread::sleep(Duration::from_millis(300));
     opened.stage.node.agent_mut().kill().unwrap();
     nft(&opened.stage, "flush ruleset");
     opened.stage.node.restart_agent().unwrap();
