@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use serde_json::json;
-use shunt_lab::Sandbox;
+use shunt_lab::{Sandbox, once_free};
 
 use crate::cluster::Cluster;
 use crate::rules::Mode::{self, Iptables, Nftables};
@@ -39,7 +39,7 @@ fn ask(cluster: &Cluster, is_direct: bool) {
     } else {
         SocketAddr::new(VIRTUAL.into(), SERVICE_PORT)
     };
-    let bind = || UdpSocket::bind(("0.0.0.0", RECURRING)).unwrap();
+    let bind = || once_free(|| UdpSocket::bind(("0.0.0.0", RECURRING))).unwrap();
     let socket = cluster.sandboxes[0].namespace().enter(bind).unwrap();
     socket.connect(to).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
