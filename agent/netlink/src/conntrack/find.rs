@@ -1,11 +1,9 @@
 //! Asks for single connections, and has them live on.
 
-use std::time::Duration;
-
 use netlink_packet_netfilter::conntrack::ConntrackAttribute;
 use nix::libc::NETLINK_NETFILTER;
 
-use super::liberal::CHANGE;
+use super::liberal::{CHANGE, PATIENCE};
 use super::{GET, TrackedConnection, Tuple};
 use crate::attribute::emitted;
 use crate::connection::Connection;
@@ -14,9 +12,6 @@ use crate::request::Request;
 
 /// How many are asked for at a time: their answers have to find room in the socket's buffer.
 const TOGETHER: usize = 64;
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A socket for such questions, in the network namespace of the thread that opened it.
 #[derive(Debug)]

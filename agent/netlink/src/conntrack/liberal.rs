@@ -28,7 +28,7 @@ const CTA_PROTOINFO_TCP_FLAGS_ORIGINAL: u16 = 4;
 const CTA_PROTOINFO_TCP_FLAGS_REPLY: u16 = 5;
 
 /// How long an answer may take: others wait behind it, and whoever gets none asks again.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What became of one connection.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ mod host_port;
 mod limit;
 mod masquerade;
 mod port;
+mod tuple;
 
 pub use self::host_port::{mapping_key, mappings, protocol_number};
 pub use self::limit::{Subnets as SubnetEntries, is_policed, policers, subnets};
@@ -13,3 +14,4 @@ pub use self::port::{
     foreign_port, gateway_node, in_place, port, port_key, station, station_key, station_key_of, tagged_vlans,
     uplink_port,
 };
+pub use self::tuple::tuple_key;

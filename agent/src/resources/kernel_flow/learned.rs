@@ -6,12 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shunt_dataplane::abi::translation::{OUTSIDE, TupleKey};
+use shunt_dataplane::abi::translation::OUTSIDE;
 use shunt_dataplane::abi::{FlowKey, KernelFlow, NO_SLOT};
 use shunt_netlink::conntrack::{Tuple, tracked_connections};
 
 use super::owners::Owners;
 use crate::datapath::FlowAffinity;
+use crate::datapath::encode::tuple_key;
 use crate::datapath::in_map;
 use crate::kernel::KernelError;
 use crate::resources::Node;
@@ -78,15 +79,7 @@ impl Node {
         if !has_ports || !self.is_own_address(reply.destination.ip()) {
             return Ok(());
         }
-        let answer = TupleKey {
-            domain: OUTSIDE,
-            source_port: reply.source.port().into(),
-            destination_port: reply.destination.port().into(),
-            source: reply.source.ip().into(),
-            destination: reply.destination.ip().into(),
-            protocol: reply.protocol,
-            pad: [0; 3],
-        };
+        let answer = tuple_key(OUTSIDE, reply);
         let claimed = self.datapath.maps.claims.insert(answer, KernelFlow { noticed }, 0);
         Ok(claimed.map_err(in_map("CLAIMS"))?)
     }

@@ -12,9 +12,9 @@ use shunt_agent_api::Protocol;
 use shunt_dataplane::abi::KernelFlow;
 use shunt_dataplane::abi::translation::{OUTSIDE, TupleKey};
 use shunt_netlink::NetlinkError;
-use shunt_netlink::conntrack::{TrackedConnection, Tuple, Which, walk};
+use shunt_netlink::conntrack::{TrackedConnection, Which, walk};
 
-use crate::datapath::encode::protocol_number;
+use crate::datapath::encode::{protocol_number, tuple_key};
 use crate::resources::clock::boot_time;
 
 /// Claims at most: a quarter of the room, which others need as well.
@@ -51,7 +51,8 @@ fn try_claim_all(ends: &HashSet<SocketAddr>, pin: &Path) -> Result<usize, ClaimE
         if led.len() < MOST { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     let noticed = boot_time();
-    led.iter().try_for_each(|original| claims.insert(key(original), KernelFlow { noticed }, 0))?;
+    led.iter()
+        .try_for_each(|original| claims.insert(tuple_key(OUTSIDE, original), KernelFlow { noticed }, 0))?;
     Ok(led.len())
 }
 
@@ -62,17 +63,4 @@ fn is_led_to(
     original.protocol == protocol_number(Protocol::Udp)
         && original.destination != reply.source
         && ends.contains(&reply.source)
-}
-
-/// As the client's packets come in from outside.
-fn key(original: &Tuple) -> TupleKey {
-    TupleKey {
-        domain: OUTSIDE,
-        source_port: original.source.port().into(),
-        destination_port: original.destination.port().into(),
-        source: original.source.ip().into(),
-        destination: original.destination.ip().into(),
-        protocol: original.protocol,
-        pad: [0; 3],
-    }
 }

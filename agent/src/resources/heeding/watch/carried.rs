@@ -14,6 +14,7 @@ use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_netlink::conntrack::{Liberal, Liberator, TrackedConnection, Tracker, Tuple};
 
 use super::error::WatchError;
+use crate::datapath::encode::tuple_key;
 use crate::datapath::pins::Pins;
 use crate::resources::clock::boot_time;
 use crate::resources::connection::Entries;
@@ -162,8 +163,8 @@ fn pair(asked: &Asked, tracked: &TrackedConnection, now: u64) -> Option<Pair> {
     if original != &asked.request || !(*is_assured && *is_established && is_itself) {
         return None;
     }
-    let request = tuple(OUTSIDE, original);
-    let answer = tuple(asked.mapping.bridge, reply);
+    let request = tuple_key(OUTSIDE, original);
+    let answer = tuple_key(asked.mapping.bridge, reply);
     let becomes = answer.reversed(answer.domain);
     let half = |becomes, flags| Translation {
         becomes,
@@ -192,18 +193,6 @@ fn unchecked(requests: &[Tuple], liberator: &mut Liberator) -> Result<Vec<bool>,
 
 fn end((address, port): (Address, L4Port)) -> SocketAddr {
     SocketAddr::new(address.into(), port.number())
-}
-
-fn tuple(domain: u32, of: &Tuple) -> TupleKey {
-    TupleKey {
-        domain,
-        source_port: of.source.port().into(),
-        destination_port: of.destination.port().into(),
-        source: of.source.ip().into(),
-        destination: of.destination.ip().into(),
-        protocol: of.protocol,
-        pad: [0; 3],
-    }
 }
 
 #[cfg(test)]
