@@ -49,6 +49,7 @@ impl NftError {
 pub(super) struct Batch {
     wire: Vec<u8>,
     steps: Vec<&'static str>,
+    contents: Contents,
 }
 
 /// A transaction that is in force.
@@ -60,18 +61,37 @@ pub(super) struct Batch {
 #[must_use = "to drop it is to wait for a grace period"]
 pub struct Committed {
     _socket: Socket,
+    contents: Contents,
+}
+
+impl Committed {
+    /// What it has put into the table.
+    pub fn contents(&self) -> Contents {
+        self.contents
+    }
+}
+
+/// How much a transaction puts into the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Chains.
+    pub(super) chains: usize,
+    /// Rules of all chains.
+    pub(super) rules: usize,
 }
 
 impl Batch {
     /// An empty one.
     pub(super) fn new() -> Self {
-        let mut batch = Self { wire: Vec::new(), steps: Vec::new() };
+        let mut batch = Self { wire: Vec::new(), steps: Vec::new(), contents: Contents::default() };
         batch.message(BATCH_BEGIN, libc::NLM_F_REQUEST as u16, libc::AF_UNSPEC as u8, SUBSYSTEM, &[]);
         batch
     }
 
     /// Adds a message of the `inet` family; `step` names it in errors.
     pub(super) fn add(&mut self, step: &'static str, kind: i32, flags: i32, attributes: &Attributes) {
+        self.contents.chains += usize::from(kind == libc::NFT_MSG_NEWCHAIN);
+        self.contents.rules += usize::from(kind == libc::NFT_MSG_NEWRULE);
         let kind = SUBSYSTEM << 8 | kind as u16;
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         self.steps.push(step);
@@ -98,7 +118,7 @@ impl Batch {
                 answered += 1;
             }
         }
-        Ok(Committed { _socket: socket })
+        Ok(Committed { _socket: socket, contents: self.contents })
     }
 
     /// A netlink header, `struct nfgenmsg` (family, version 0, resource in network order), attributes.

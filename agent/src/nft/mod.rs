@@ -21,7 +21,7 @@ mod snapshot;
 mod table;
 mod unmasqueraded;
 
-pub use batch::{Committed, NftError};
+pub use batch::{Committed, Contents, NftError};
 pub use host_port::HostPortRule;
 pub use masquerade::MasqueradeRule;
 pub(crate) use names::TABLE;

@@ -5,6 +5,7 @@ use shunt_netlink::NetlinkError;
 use shunt_netlink::netfilter::{BaseChain, base_chains};
 use shunt_netlink::nf_tables::{TableRule, generation, rules_of};
 
+use super::batch::Contents;
 use super::names::TABLE;
 
 /// The table's chains and rules, as the kernel lists them.
@@ -24,6 +25,10 @@ impl Snapshot {
         chains.retain(|chain| chain.table == TABLE && i32::from(chain.family) == libc::NFPROTO_INET);
         Ok(Self { chains, rules: rules_of(TABLE)? })
     }
+
+    fn contents(&self) -> Contents {
+        Contents { chains: self.chains.len(), rules: self.rules.len() }
+    }
 }
 
 /// Whether an earlier agent's table opens host ports, or carries connections to some.
@@ -38,19 +43,22 @@ pub fn keeps_translating() -> Result<bool, NetlinkError> {
 /// The table as it was set, and the last generation of the namespace's rules in which it was so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watched {
-    was: Snapshot,
+    /// None where somebody has changed it before it was listed.
+    was: Option<Snapshot>,
     generation: Option<u32>,
 }
 
 impl Watched {
-    /// Takes the table as it is now for what it is to be.
+    /// Takes the table as it is now for what it is to be, if it has as much as was `set`: somebody may flush it at once.
     ///
     /// # Errors
     /// Netlink's.
-    pub fn now() -> Result<Self, NetlinkError> {
+    pub fn of(set: Contents) -> Result<Self, NetlinkError> {
         // Read first: what is changed meanwhile is looked at again.
         let generation = generation();
-        Ok(Self { was: Snapshot::read()?, generation })
+        let now = Snapshot::read()?;
+        let is_as_set = now.contents() == set;
+        Ok(Self { was: is_as_set.then_some(now), generation: generation.filter(|_| is_as_set) })
     }
 
     /// Whether the table is as it was. Nothing is listed while nobody has committed a transaction.
@@ -62,7 +70,7 @@ impl Watched {
         if generation.is_some() && generation == self.generation {
             return Ok(true);
         }
-        let is_unchanged = Snapshot::read()? == self.was;
+        let is_unchanged = Some(Snapshot::read()?) == self.was;
         if is_unchanged {
             self.generation = generation;
         }

@@ -187,20 +187,31 @@ mod tests {
 
     use nix::sched::{CloneFlags, unshare};
 
+    use super::super::Watched;
     use super::*;
 
-    /// The rules as `nft` reads them, in a namespace that goes with its thread.
-    fn listed_after(steps: &[Rules]) -> String {
+    /// What `act` finds in a namespace that goes with its thread.
+    fn in_namespace<T: Send>(act: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
-            let lister = scope.spawn(|| {
+            let actor = scope.spawn(|| {
                 unshare(CloneFlags::CLONE_NEWNET).expect("root may make a network namespace");
-                for step in steps {
-                    drop(replace(step).unwrap());
-                }
-                let listed = Command::new("nft").args(["list", "ruleset"]).output().expect("nft runs");
-                String::from_utf8(listed.stdout).unwrap()
+                act()
             });
-            lister.join().unwrap()
+            actor.join().unwrap()
+        })
+    }
+
+    fn nft(command: &[&str]) -> String {
+        let said = Command::new("nft").args(command).output().expect("nft runs");
+        assert!(said.status.success(), "{said:?}");
+        String::from_utf8(said.stdout).unwrap()
+    }
+
+    /// The rules as `nft` reads them.
+    fn listed_after(steps: &[Rules]) -> String {
+        in_namespace(|| {
+            steps.iter().for_each(|step| drop(replace(step).unwrap()));
+            nft(&["list", "ruleset"])
         })
     }
 
@@ -299,5 +310,19 @@ mod tests {
         assert!(gone && listed.contains("10.78"), "{listed}");
         assert_eq!(listed_after(&[one, Rules::default()]), "");
         assert_eq!(listed_after(&[Rules::default()]), "");
+    }
+
+    #[test]
+    fn a_table_that_somebody_flushes_at_once_is_not_taken_for_what_was_set() {
+        in_namespace(|| {
+            let rules = masquerading(&[("one", "10.77.0.0/24"), ("two", "10.78.0.0/24")]);
+            let set = replace(&rules).unwrap().contents();
+            let is_unchanged = || Watched::of(set).unwrap().is_unchanged().unwrap();
+            assert!(is_unchanged());
+            for change in [&["flush", "chain", "inet", TABLE, "postrouting"][..], &["flush", "ruleset"]] {
+                nft(change);
+                assert!(!is_unchanged(), "{change:?}");
+            }
+        });
     }
 }

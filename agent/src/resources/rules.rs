@@ -6,7 +6,7 @@ use std::thread;
 
 use shunt_agent_api::{BridgePort, PortMapping, Protocol};
 
-use crate::nft::{self, Committed, HostPortRule, MasqueradeRule, NftError, Rules, Watched};
+use crate::nft::{self, Committed, Contents, HostPortRule, MasqueradeRule, NftError, Rules, Watched};
 use crate::rcu::Expedited;
 use crate::resources::heeding::opened_ports;
 use crate::resources::masquerade::unmasqueraded;
@@ -58,11 +58,11 @@ impl Node {
             return Ok(());
         }
         let expedited = self.kernel.grace_periods().expedite();
-        match replace(&wanted) {
+        let contents = match replace(&wanted) {
             // Without rules that translate a kernel without nf_tables is fine.
-            Err(_) if wanted.translates_nothing() && self.rules.is_none() => {}
+            Err(_) if wanted.translates_nothing() && self.rules.is_none() => Contents::default(),
             replaced => settle(replaced?, expedited),
-        }
+        };
         if !wanted.opened.is_empty() {
             self.heeding.opening.grant();
         }
@@ -75,7 +75,7 @@ impl Node {
         );
         self.rules = Some(wanted);
         // A table that cannot be listed is not watched.
-        self.watched_rules = Watched::now()
+        self.watched_rules = Watched::of(contents)
             .inspect_err(|error| tracing::warn!(%error, "the table of nf_tables is not watched"))
             .ok();
         Ok(())
@@ -143,7 +143,8 @@ fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> boo
 }
 
 /// Waits in the background until the kernel has freed the replaced rules.
-fn settle(committed: Committed, expedited: Expedited) {
+fn settle(committed: Committed, expedited: Expedited) -> Contents {
+    let contents = committed.contents();
     let work = move || {
         drop(committed);
         drop(expedited);
@@ -151,4 +152,5 @@ fn settle(committed: Committed, expedited: Expedited) {
     if let Err(error) = thread::Builder::new().name("settle".into()).spawn(work) {
         tracing::warn!(%error, "cannot start a thread to free the old rules");
     }
+    contents
 }
