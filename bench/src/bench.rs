@@ -216,7 +216,7 @@ impl Bench<'_> {
         let crowd = crowd::measure(self.screen, self.interrupt, self.lab, sizes, ROUNDS)?;
         table::facts(self.screen, &crowd.facts)?;
         results.facts.extend(crowd.facts);
-        self.keep(crowd.adds, results)
+        crowd.times.into_iter().try_for_each(|comparison| self.keep(comparison, results))
     }
 
     fn crowd_paths(&mut self, results: &mut Results) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A node with many attachments: what another ADD costs there, how much memory the agent takes, how long a new agent
+//! A node with many attachments: what another ADD and its DEL cost there, how much memory the agent takes, how long a new agent
 //! takes to find everything again, how often it wakes when nothing happens, and how long it runs then.
 
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ const RESIDENT_KIB: f64 = 30.0 * 1024.0;
 
 /// What there was to see.
 pub(crate) struct Crowd {
-    /// ADD among none, and among `sizes` others.
-    pub(crate) adds: Comparison,
+    /// ADD, and DEL, among none and among `sizes` others.
+    pub(crate) times: [Comparison; 2],
     /// Of the agent, with all of them.
     pub(crate) facts: Vec<Fact>,
 }
@@ -55,29 +55,34 @@ pub(crate) fn measure(
     screen.progress(0.0, "the nodes settle", Some(SETTLING));
     std::thread::sleep(SETTLING);
     interrupt.check()?;
-    let mut rows: Vec<Row> =
-        sizes.iter().map(|size| Row::new(&format!("shunt-{size}"), &format!("shunt among {size}"))).collect();
-    let plan = Rounds { title: "ADD among others", count: rounds, warm_up: 1, contestants: nodes.len() };
+    let rows = || sizes.iter().map(|size| Row::new(&format!("shunt-{size}"), &format!("shunt among {size}")));
+    let [mut adds, mut dels]: [Vec<Row>; 2] = [rows().collect(), rows().collect()];
+    let plan =
+        Rounds { title: "ADD and DEL among others", count: rounds, warm_up: 1, contestants: nodes.len() };
     plan.run(screen, interrupt, |turn| {
-        let took = nodes[turn.contestant].once_more(lab, turn.round)?;
+        let (added, deleted) = nodes[turn.contestant].once_more(lab, turn.round)?;
         if turn.counts {
-            rows[turn.contestant].figures.push(milliseconds(took));
+            adds[turn.contestant].figures.push(milliseconds(added));
+            dels[turn.contestant].figures.push(milliseconds(deleted));
         }
         Ok(())
     })?;
-    let adds = Comparison {
-        name: "add-crowded".to_owned(),
-        title: "CNI ADD among other attachments".to_owned(),
-        unit: "ms".to_owned(),
-        better: Better::Less,
-        setting: "exec to exit".to_owned(),
-        rows,
-    };
+    let times = [("add", "ADD", adds), ("del", "DEL", dels)].map(|(name, title, rows)| {
+        let comparison = Comparison {
+            name: format!("{name}-crowded"),
+            title: format!("CNI {title} among other attachments"),
+            unit: "ms".to_owned(),
+            better: Better::Less,
+            setting: "exec to exit".to_owned(),
+            rows,
+        };
+        comparison.judged()
+    });
     let facts = match nodes.last_mut() {
         Some(largest) => largest.facts(screen)?,
         None => Vec::new(),
     };
-    Ok(Crowd { adds: adds.judged(), facts })
+    Ok(Crowd { times, facts })
 }
 
 /// A node and its containers.
@@ -109,13 +114,13 @@ impl Crowded {
         Ok(Self { networks, sandboxes, node })
     }
 
-    /// The time of an ADD among all.
-    fn once_more(&self, lab: &Lab, round: usize) -> Result<Duration> {
+    /// The times of an ADD and of a DEL among all.
+    fn once_more(&self, lab: &Lab, round: usize) -> Result<(Duration, Duration)> {
         let network = self.networks.last().context("a node has a network")?;
         let sandbox =
             Sandbox::start(lab, &self.node, network, &format!("{}-more-{round}", self.node.name()))?;
-        sandbox.delete(&self.node, network)?;
-        Ok(sandbox.attachment().took)
+        let deleted = sandbox.delete(&self.node, network)?;
+        Ok((sandbox.attachment().took, deleted))
     }
 
     fn facts(&mut self, screen: &mut Screen) -> Result<Vec<Fact>> {
