@@ -6,8 +6,8 @@
 //! [`TRACKED`](crate::abi::translation::TRACKED). From then on each direction takes the fast path for a lease after the packet that was noted last
 //! ([`accept`]): then one goes by the kernel again, which asks all rules, and keeps connection tracking's entry alive.
 //!
-//! What begins and ends a connection, fragments, errors and all else that is in doubt go by the kernel untouched. An end is the end of the entries: what
-//! comes behind it is the kernel's.
+//! What begins and ends a connection, fragments, errors and all else that is in doubt go by the kernel untouched. An end is the end of the entries, and of
+//! all that was noted: should the connection go on, for connection tracking believed none of it, it is asked for again.
 
 use crate::Tables;
 use crate::abi::translation::TupleKey;
@@ -29,15 +29,28 @@ pub fn check<T: Tables>(
     ports: [u32; 2],
     tables: &T,
 ) -> Result<(), Stop> {
-    let flow = leaving(segment, header, leaves);
+    let mut flow = leaving(segment, header, leaves);
     let asked = Asked { flow: &flow, ports };
-    if asked.is_edge() {
-        tables.forget_flow(&segment.key);
-        tables.forget_flow(&leaves.reversed(leaves.domain));
-    } else if accept::is_accepted_one_way(&asked, tables) {
-        return Ok(());
+    let by_kernel = Stop::Pass(PassReason::Unaccepted);
+    if !asked.is_edge() {
+        return if accept::is_accepted_one_way(&asked, tables) { Ok(()) } else { Err(by_kernel) };
     }
-    Err(Stop::Pass(PassReason::Unaccepted))
+    // An end that comes another way is somebody else's. What begins a connection has nothing of an earlier one, whichever way it comes.
+    if segment.opens() || accept::is_as_noted(&asked, tables) {
+        forget(segment, leaves, &mut flow, tables);
+    }
+    Err(by_kernel)
+}
+
+/// Gives a connection back to the kernel. `flow` is that of the packet as it leaves.
+#[inline(always)]
+fn forget<T: Tables>(segment: &Segment, leaves: &TupleKey, flow: &mut Flow, tables: &T) {
+    tables.forget_flow(&segment.key);
+    tables.forget_flow(&leaves.reversed(leaves.domain));
+    tables.forget_accepted_flow(&flow.key);
+    // Verifier: in the place of the other, for the stack's sake.
+    flow.key = segment.flow();
+    tables.forget_accepted_flow(&flow.key);
 }
 
 /// Notes an answer that leaves the node as `leaves`, out of all hooks. All of them have one share of the room: from whom they are is not known out there.

@@ -15,6 +15,10 @@ use crate::wire::Packet;
 /// What a client sends: into the container.
 #[inline(always)]
 pub fn inwards<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
+    // No container answers for a client outside.
+    if isolate::is_bridge(here, tables) {
+        return Stop::Pass(PassReason::Stray).into();
+    }
     let bytes = packet.length();
     let verdict: Verdict = inwards_stages(packet, &plan.segment, (here, bytes), tables).into();
     count::arrived(&verdict, here, bytes, tables);

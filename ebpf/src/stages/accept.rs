@@ -114,6 +114,12 @@ pub fn is_accepted_one_way<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
     has_lease(asked, tables, |_, _| true)
 }
 
+/// Whether a packet comes and goes by the ports by which its flow was noted last, if it was.
+#[inline(always)]
+pub fn is_as_noted<T: Tables>(asked: &Asked<'_>, tables: &T) -> bool {
+    tables.accepted_flow(&asked.flow.key).is_none_or(|flow| asked.is_noted_as(&flow))
+}
+
 /// Whether the lease of a packet's direction lasts, where what is known of its flow `suffices`.
 #[inline(always)]
 fn has_lease<T: Tables>(

@@ -10,7 +10,7 @@ use shunt_netlink::conntrack::{TrackedConnection, Tracker, Tuple};
 
 use super::pairs::{self, Connection, Flows};
 
-/// The entries of those that connection tracking does not have any more, or has otherwise.
+/// The entries of those that connection tracking does not have any more, has otherwise, or sees end.
 pub(super) fn gone(all: &Flows) -> Vec<TupleKey> {
     let carried: Vec<_> = pairs::connections(all).filter(Connection::is_opened_by_kernel).collect();
     if carried.is_empty() {
@@ -54,10 +54,13 @@ fn established() -> Option<u32> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Whether connection tracking translates a connection as its entries do.
+/// Whether connection tracking translates a connection as its entries do, and no side has begun to end it: another one of the same tuple may follow, of which
+/// connection tracking is to be told first.
 fn is_of(connection: &Connection, found: &TrackedConnection) -> bool {
     let becomes = connection.opener.becomes;
-    found.original == tuple(&connection.request) && found.reply == tuple(&becomes.reversed(becomes.domain))
+    found.is_established
+        && found.original == tuple(&connection.request)
+        && found.reply == tuple(&becomes.reversed(becomes.domain))
 }
 
 fn tuple(key: &TupleKey) -> Tuple {
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_translated_otherwise_by_now_is_another_one() {
+    fn a_connection_that_ends_or_is_translated_otherwise_by_now_is_another_one() {
         let request = key(0, "192.0.2.9:4000", "192.0.2.1:8080");
         let becomes = key(7, "192.0.2.9:4000", "10.0.0.2:80");
         let half = |becomes, flags| Translation { becomes, holder: TRACKED, flags, ..Translation::default() };
@@ -103,7 +106,10 @@ mod tests {
             is_established: true,
             timeout: 0,
         };
-        assert!(is_of(&connection, &found(&key(7, "10.0.0.2:80", "192.0.2.9:4000"))));
+        let answer = key(7, "10.0.0.2:80", "192.0.2.9:4000");
+        assert!(is_of(&connection, &found(&answer)));
+        let ending = TrackedConnection { is_established: false, ..found(&answer) };
+        assert!(!is_of(&connection, &ending));
         for other in [("10.0.0.3:80", "192.0.2.9:4000"), ("10.0.0.2:80", "192.0.2.9:4001")] {
             assert!(!is_of(&connection, &found(&key(7, other.0, other.1))), "{other:?}");
         }
