@@ -51,7 +51,7 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         (Asked::Port, Pipeline::FromMember) => Stage::Retag,
         (Asked::Port | Asked::Station | Asked::Learned, _)
         | (Asked::Owner | Asked::Announced, Pipeline::FromUplink)
-        | (Asked::Owner, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
+        | (Asked::Owner, Pipeline::FromMapped | Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         (Asked::Owner, _) => Stage::SourceGuard,
         (Asked::Resident, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         (Asked::Resident, _) => Stage::NeighborProxy,
