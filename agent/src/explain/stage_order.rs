@@ -42,6 +42,7 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         (Asked::Translation, Pipeline::FromContainer) => Stage::FlowAffinity,
         (Asked::Here | Asked::Outlet, Pipeline::FromWire | Pipeline::FromTunnel)
         | (Asked::Outlet, Pipeline::ToWire | Pipeline::ToTunnel)
+        | (Asked::Station, Pipeline::ToWire | Pipeline::ToTunnel)
         | (Asked::Translation | Asked::IncomingFlow, _) => Stage::Translate,
         (Asked::Here, _) => Stage::Port,
         (Asked::Port | Asked::Station, Pipeline::ToContainer | Pipeline::ToUplink)

@@ -10,8 +10,8 @@
 //! all that was noted: should the connection go on, for connection tracking believed none of it, it is asked for again.
 
 use crate::Tables;
-use crate::abi::translation::TupleKey;
-use crate::abi::{End, FlowKey, NO_SLOT};
+use crate::abi::translation::{Mapping, TupleKey};
+use crate::abi::{End, FlowKey, StationKey};
 use crate::nat::segment::Segment;
 use crate::stages::accept::{self, Asked, Wanted};
 use crate::stages::read_flow::{Flow, V4_HEADER, V6_HEADER};
@@ -53,16 +53,32 @@ fn forget<T: Tables>(segment: &Segment, leaves: &TupleKey, flow: &mut Flow, tabl
     tables.forget_accepted_flow(&flow.key);
 }
 
-/// Notes an answer that leaves the node as `leaves`, out of all hooks. All of them have one share of the room: from whom they are is not known out there.
+/// Notes an answer that leaves the node as `leaves`, out of all hooks, by the host port `mapping`, whose container pays. Others may be masqueraded to the same
+/// port: an answer is what goes to somebody whose packets the container gets.
 #[inline(always)]
 pub fn note_answer<T: Tables>(
     segment: &Segment,
+    mapping: &Mapping,
     (header, leaves): (u32, &TupleKey),
     ports: [u32; 2],
     tables: &T,
 ) {
+    let key = StationKey { bridge: mapping.bridge, vid: mapping.vid, mac: mapping.mac };
+    let Some(station) = tables.station(&key) else { return };
     let flow = leaving(segment, header, leaves);
-    accept::note_and_ask(&Asked { flow: &flow, ports }, NO_SLOT, Wanted::Translation, tables);
+    let asked = Asked { flow: &flow, ports };
+    if asked.is_edge() || tables.accepted_flow(&answered(leaves, mapping)).is_some() {
+        accept::note_and_ask(&asked, station.slot, Wanted::Translation, tables);
+    }
+}
+
+/// The flow, at the container, of what an answer that leaves as `leaves` is one to.
+#[inline(always)]
+fn answered(leaves: &TupleKey, mapping: &Mapping) -> FlowKey {
+    let address = if leaves.source.is_v4() { mapping.v4 } else { mapping.v6 };
+    let container = End { address, port: mapping.port };
+    let client = End { address: leaves.destination, port: leaves.destination_port };
+    FlowKey::of(mapping.bridge, leaves.protocol, client, container)
 }
 
 /// The flow of a packet as it leaves.

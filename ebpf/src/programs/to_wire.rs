@@ -96,9 +96,11 @@ fn begin_stages<P: Packet, T: Tables>(
     let (by, now) = (claimant(packet), tables.boot_time());
     let leads = if by == Claimant::Masqueraded { snat::leads(&segment.key, tables) } else { None };
     // The answer of a connection to a host port that the kernel has opened.
-    if leads.is_some_and(|mapping| mapping.flags & MAPPING_HEEDED != 0) {
+    if let Some(mapping) = &leads
+        && mapping.flags & MAPPING_HEEDED != 0
+    {
         let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
-        carry::note_answer(segment, (*header, &leaves), [packet.origin(), here], tables);
+        carry::note_answer(segment, mapping, (*header, &leaves), [packet.origin(), here], tables);
         return Err(BY_KERNEL);
     }
     // Who is masqueraded may be anybody: a claim would take the clients of the host port.

@@ -17,6 +17,9 @@ const PORTS: [u16; 3] = [40_010, 40_011, 40_012];
 /// The same, of a connection whose answers have been noted as often as it takes to ask, but for one.
 const ASKED: u16 = 40_013;
 
+/// The same, of one that has not been answered.
+const UNANSWERED: u16 = 123;
+
 const HOST_PORT: u16 = 8066;
 const INNER_PORT: u16 = 66;
 
@@ -55,7 +58,7 @@ pub(super) fn connections(now: u64) -> Vec<(TupleKey, Translation)> {
 }
 
 /// Of tau's connections that the kernel has opened, each direction as it leaves: into tau from the uplink, and out of the uplink from the bridge. Of the first
-/// lately, of the second too long ago; and the answers of one more lately, which has been asked for by the next.
+/// lately, of the second too long ago; one more lately, which has been asked for by the next answer; and of the last what the client has sent.
 pub(super) fn accepted(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
     let tau = place("tau");
     let [lately, lapsed, _] = PORTS;
@@ -63,12 +66,13 @@ pub(super) fn accepted(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
     for (family, protocol) in [(0, TCP), (0, UDP), (1, TCP), (1, UDP)] {
         let end = |address: Address, port: u16| End { address, port: L4Port::from(port) };
         let [client, node] = [CLIENT[family], NODE[family].0].map(address);
-        for (port, seen) in [(lately, FAR), (lapsed, now.saturating_sub(LONG_AGO).max(1)), (ASKED, FAR)] {
+        let long_ago = now.saturating_sub(LONG_AGO).max(1);
+        for (port, seen) in [(lately, FAR), (lapsed, long_ago), (ASKED, FAR), (UNANSWERED, FAR)] {
             let client = end(client, port);
             let into =
                 (BRIDGE, client, end(tau.addresses()[family].into(), INNER_PORT), [UPLINK, tau.ifindex]);
             let out = (0, end(node, HOST_PORT), client, [BRIDGE, UPLINK]);
-            let ways = if port == ASKED { vec![out] } else { vec![into, out] };
+            let ways = if port == UNANSWERED { vec![into] } else { vec![into, out] };
             flows.extend(ways.into_iter().map(|(domain, from, to, [here, there])| {
                 let key = FlowKey::of(domain, protocol, from, to);
                 let is_low = key.low.is(from.address);
