@@ -43,8 +43,8 @@ pub fn track<P: Packet, T: Tables>(
         if port.flags & PORT_HEEDED != 0 && !frame.is_tagged() && is_wire(origin, port, tables) {
             // Nothing is known of who is beyond an uplink, so the receiver pays.
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
-        } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() {
-            // It may be for a host port that the kernel opens ([`crate::nat::carry`]).
+        } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() && is_beyond(origin, port, tables) {
+            // It may be for a host port that the kernel opens ([`crate::nat::carry`]). The receiver pays here, too.
             accept::note_and_ask(
                 &Asked { flow, ports: [origin, receiver] },
                 port.slot,
@@ -165,6 +165,12 @@ fn is_wire<T: Tables>(origin: u32, port: &Port, tables: &T) -> bool {
     tables
         .port(&PortKey { ifindex: origin })
         .is_some_and(|sender| sender.flags & PORT_WIRE != 0 && sender.bridge == port.bridge)
+}
+
+/// Whether a frame for `port` has come from beyond its bridge: neither the node has sent it, nor anybody on the bridge.
+#[inline(always)]
+fn is_beyond<T: Tables>(origin: u32, port: &Port, tables: &T) -> bool {
+    origin != 0 && tables.port(&PortKey { ifindex: origin }).is_none_or(|sender| sender.bridge != port.bridge)
 }
 
 /// Records a flow that comes to its receiver from the owner of its source address. Where who pays for it has its share of the room already, all
