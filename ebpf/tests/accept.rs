@@ -135,7 +135,7 @@ fn a_connection_of_a_question_and_an_answer_asks_nobody() {
 }
 
 #[test]
-fn an_agent_that_does_not_answer_is_asked_once_a_lease_by_each_direction() {
+fn an_agent_that_does_not_answer_is_asked_again_as_each_lease_begins() {
     let mut world = World::new(TCP, HEEDING_EACH_TCP);
     for _ in 0..100 {
         world.note_both();
@@ -147,6 +147,26 @@ fn an_agent_that_does_not_answer_is_asked_once_a_lease_by_each_direction() {
     }
     assert_eq!(world.asked(), 3);
     assert_eq!(world.both_fast(), [false, false]);
+}
+
+#[test]
+fn what_is_asked_for_in_vain_is_asked_for_ever_more_seldom() {
+    let mut world = World::new(TCP, HEEDING_EACH_TCP);
+    world.note_a_few();
+    assert_eq!(world.asked(), 1);
+    let mut after = Vec::new();
+    for lease in 1..=200 {
+        world.wait(LEASE);
+        let before = world.asked();
+        world.note("lex");
+        after.extend((world.asked() > before).then_some(lease));
+    }
+    assert_eq!(after, [1, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192]);
+    world.change_rules();
+    world.note("rex");
+    let before = world.asked();
+    world.note("lex");
+    assert_eq!(world.asked(), before + 1, "other rules may have another answer");
 }
 
 #[test]

@@ -16,8 +16,8 @@ pub struct AcceptedFlow {
     pub generation: u32,
     /// `ACCEPTED_…` bits.
     pub flags: u16,
-    /// Segments that the kernel has let through since each direction's first, while connection tracking checked them. Roughly: two processors may count
-    /// one at a time.
+    /// Segments that the kernel has let through since each direction's first, while connection tracking checked them; from [`CHECKED_SEGMENTS`] on, leases that
+    /// have begun since. Roughly: two processors may count one at a time.
     pub checked: u16,
 }
 
@@ -25,7 +25,7 @@ pub struct AcceptedFlow {
 /// the programs know what becomes of its connection. The agent writes it.
 pub const ACCEPTED_LIBERAL: u16 = 1;
 
-/// [`AcceptedFlow::checked`] from which on the agent is asked. Most connections of one question and one answer end before.
+/// [`AcceptedFlow::checked`] from which on the agent is asked, ever more seldom while it changes nothing. Most connections of one question and one answer end before.
 pub const CHECKED_SEGMENTS: u16 = 3;
 
 /// The time that a flow which nobody knows takes of its container's share of `ACCEPTED`, in nanoseconds: a quarter of the map a second.

@@ -30,6 +30,9 @@ const EDGES: u8 = 0b111;
 /// (`tcp_error`, net/netfilter/nf_conntrack_proto_tcp.c).
 const ACK: u8 = 1 << 4;
 
+/// The most leases of a flow between two questions about it that were answered by nothing: a power of two.
+const SELDOM: u16 = 32;
+
 /// A packet of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
@@ -175,9 +178,10 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
     }
     let known = known.unwrap_or_default();
     // What connection tracking does not mind outlasts a change of rules.
-    let AcceptedFlow { flags, checked, mut seen, .. } = known;
+    let AcceptedFlow { flags, mut checked, mut seen, .. } = known;
     if known.generation != heeding.generation {
-        seen = [0; 2];
+        // By other rules, or an agent that has begun since, another answer may follow.
+        (seen, checked) = ([0; 2], checked.min(CHECKED_SEGMENTS));
     }
     let [one, other] = seen;
     let (before, answered) = if asked.direction() == 0 { (one, other) } else { (other, one) };
@@ -188,7 +192,7 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
         Wanted::Nothing => false,
     };
     if is_wanted && flags & ACCEPTED_LIBERAL == 0 {
-        ask(key, (checked, is_noted), tables);
+        checked = ask(key, (checked, is_noted), tables);
     }
     if is_noted {
         return;
@@ -198,15 +202,30 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
     tables.accept_flow(key, &flow);
 }
 
-/// Asks the agent about a connection once it has had a few packets, and then once a lease of each direction.
+/// Asks the agent about a connection once it has had a few packets, and then ever more seldom. Returns what has been counted, for a lease that begins.
 #[inline(always)]
-fn ask<T: Tables>(key: &FlowKey, (checked, is_noted): (u16, bool), tables: &T) {
-    let is_due = if is_noted {
-        checked < CHECKED_SEGMENTS && tables.count_checked(key) == Some(CHECKED_SEGMENTS)
+fn ask<T: Tables>(key: &FlowKey, (checked, is_noted): (u16, bool), tables: &T) -> u16 {
+    let (is_due, counted) = if is_noted {
+        let is_next = checked < CHECKED_SEGMENTS;
+        (is_next && tables.count_checked(key) == Some(CHECKED_SEGMENTS), checked)
     } else {
-        checked >= CHECKED_SEGMENTS
+        asked_again(checked)
     };
+    // Verifier: one call for both.
     if is_due {
         tables.ask_for_liberal_tracking(key);
     }
+    counted
+}
+
+/// Whether the agent is asked again as a lease begins, which is counted: of the leases since the first question the first, the second, the fourth and so on,
+/// and at last each [`SELDOM`].
+#[inline(always)]
+const fn asked_again(checked: u16) -> (bool, u16) {
+    if checked < CHECKED_SEGMENTS {
+        return (false, checked);
+    }
+    let leases = checked - CHECKED_SEGMENTS + 1;
+    let is_due = leases & (leases - 1) == 0;
+    (is_due, if leases < 2 * SELDOM { checked + 1 } else { CHECKED_SEGMENTS + SELDOM })
 }
