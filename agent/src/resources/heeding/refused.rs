@@ -12,7 +12,8 @@ impl Node {
         let opened: Vec<Attachment> = self.registry.attachments().filter(|it| it.opened).cloned().collect();
         for attachment in opened {
             let to = Attachment { opened: false, ..attachment };
-            if let Err(error) = self.datapath.write_mappings(&to) {
+            let written = self.datapath.write_mappings(&to).and_then(|()| self.datapath.rewrite_port(&to));
+            if let Err(error) = written {
                 tracing::warn!(key = %to.port.key, %error, "nobody opens the host ports of a container");
             }
             self.registry.insert(to);
