@@ -81,7 +81,7 @@ impl Node {
             let chains = self.heeding.listed.chains(generation)?;
             let published = self.find_rules_for_host_ports(generation, &chains, &crossed);
             let bridged = self.find_whose(generation, chains, (&crossed, arriving));
-            Ok(self.asked_for_each_packet(bridged, published))
+            Ok(self.asked_for_each_packet(bridged, published, arriving))
         });
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
@@ -101,10 +101,18 @@ impl Node {
         self.heeding.is_on || self.opens_host_ports()
     }
 
-    /// The chains that may judge each packet of a flow: those that bridged packets meet, and those that packets to host ports do, each if they are asked.
-    fn asked_for_each_packet(&self, bridged: Vec<BaseChain>, published: Vec<BaseChain>) -> Vec<BaseChain> {
+    /// The chains that may judge each packet of a flow: those that bridged packets meet, and those that packets to host ports do, each if they are asked, or will
+    /// be after this look.
+    fn asked_for_each_packet(
+        &self,
+        bridged: Vec<BaseChain>,
+        published: Vec<BaseChain>,
+        arriving: Option<&BridgePort>,
+    ) -> Vec<BaseChain> {
         let mut asked = if self.heeding.is_on { bridged } else { Vec::new() };
-        let published = if self.opens_host_ports() { published } else { Vec::new() };
+        let mut ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
+        let opens = self.opens_host_ports() || ports.any(|port| self.heeds_host_ports(port));
+        let published = if opens { published } else { Vec::new() };
         let others: Vec<_> = published.into_iter().filter(|chain| !asked.contains(chain)).collect();
         asked.extend(others);
         asked
