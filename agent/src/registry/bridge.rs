@@ -11,6 +11,4 @@ pub struct Bridge {
     pub slot: u32,
     /// Whether others have rules for what the node sends by it.
     pub heeded: bool,
-    /// Whether the kernel opens connections to host ports of any of its ports.
-    pub opened: bool,
 }

@@ -8,7 +8,7 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{PORT_HEEDED, PORT_OPENED, Port, PortKey, STATION_ASIDE, STATION_SAME_BRIDGE};
+use crate::abi::{PORT_HEEDED, Port, PortKey, STATION_ASIDE, STATION_OPENED, STATION_SAME_BRIDGE};
 use crate::nat::alias;
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::{Sender, Way};
@@ -64,7 +64,7 @@ fn stages<P: Packet, T: Tables>(
     match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, way), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
-        Sender::Other if port.flags & (PORT_HEEDED | PORT_OPENED) != 0 => {
+        Sender::Other if port.flags & PORT_HEEDED != 0 || station.flags & STATION_OPENED != 0 => {
             Err(Stop::Pass(PassReason::Unaccepted).into())
         }
         Sender::Other => Ok(deliver::from_host(packet, &station)?),

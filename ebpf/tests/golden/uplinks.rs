@@ -5,7 +5,7 @@ use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AFFINITY_LOOKUP, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_HEEDED, PORT_ISOLATED, PORT_MAC_CHECK,
     PORT_MAPPED, PORT_OPENED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST,
-    STATION_MOVED, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
+    STATION_MOVED, STATION_OPENED, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Mac;
 
@@ -13,10 +13,10 @@ use super::world::{self, Place, container};
 
 pub const BRIDGE: u32 = 6000;
 
-/// A bridge whose ports' host ports the kernel opens.
+/// A bridge with a port whose host ports the kernel opens.
 const COURT: u32 = 6100;
 
-pub const PLACES: [Place; 14] = [
+pub const PLACES: [Place; 15] = [
     Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
     Place { restrictions: PORT_WIRE | PORT_MAPPED, ..port("gate", 6001, 0) },
     port("shed", 6002, 0),
@@ -41,8 +41,15 @@ pub const PLACES: [Place; 14] = [
     Place { restrictions: PORT_ISOLATED, ..port("cell", 6010, 0) },
     // Others have rules for it.
     Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED, ..port("ward", 6011, 0) },
-    Place { station: STATION_HOST, restrictions: PORT_OPENED, bridge: COURT, ..port("court", COURT, 0) },
-    Place { restrictions: PORT_OPENED, bridge: COURT, ..port("stable", 6101, 0) },
+    Place { station: STATION_HOST, bridge: COURT, ..port("court", COURT, 0) },
+    // Its host ports are opened by the kernel.
+    Place {
+        station: STATION_PEER_UP | STATION_OPENED,
+        restrictions: PORT_OPENED,
+        bridge: COURT,
+        ..port("stable", 6101, 0)
+    },
+    Place { bridge: COURT, ..port("mews", 6102, 0) },
 ];
 
 const fn port(name: &'static str, ifindex: u32, vid: u16) -> Place {

@@ -54,7 +54,7 @@ impl Node {
             self.registry.insert_trunk(trunk);
         } else if self.registry.bridge(link.index).is_none() {
             let slot = found.slot(self, link.index)?;
-            self.registry.insert_bridge(Bridge { link, slot, heeded: false, opened: false });
+            self.registry.insert_bridge(Bridge { link, slot, heeded: false });
         }
         Ok(())
     }

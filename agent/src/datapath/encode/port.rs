@@ -10,7 +10,7 @@ use shunt_dataplane::abi::{
     PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_OPENED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED,
     PORT_STORM, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE,
     STATION_APART, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
-    STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
+    STATION_OPENED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
 };
 use shunt_dataplane::wire::address::{Address, Mac};
 
@@ -133,6 +133,7 @@ pub fn station(attachment: &Attachment) -> Station {
             | flag(port.restrictions.isolated || settings.isolated, STATION_ISOLATED)
             | flag(is_bridged && settings.judges_received(), STATION_ASIDE)
             | flag(is_bridged && settings.is_cut_off(), STATION_BLOCKED)
+            | flag(attachment.opened, STATION_OPENED)
             | ingress_flags(port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
     }
 }
@@ -173,7 +174,7 @@ pub fn tagged_vlans(attachment: &Attachment) -> Option<TaggedVlans> {
 /// A bridge's entry in `PORTS`.
 pub fn bridge_port(bridge: &Bridge) -> Port {
     let mac = bridge.link.mac.map(Mac::new).unwrap_or_default();
-    let flags = flag(bridge.heeded, PORT_HEEDED) | flag(bridge.opened, PORT_OPENED);
+    let flags = flag(bridge.heeded, PORT_HEEDED);
     Port { bridge: bridge.link.index, slot: bridge.slot, affinity: AFFINITY_FAST, flags, vid: 0, mac }
 }
 

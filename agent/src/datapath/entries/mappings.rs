@@ -42,7 +42,7 @@ impl Datapath {
         erased.filter_map(Result::err).collect()
     }
 
-    /// Writes only whether a port has host ports.
+    /// Writes only whether a port has host ports, and whether the kernel opens them.
     ///
     /// # Errors
     /// The kernel's.
@@ -50,6 +50,7 @@ impl Datapath {
         let ifindex = attachment.port.host.index;
         let affinity = self.port(ifindex)?.map(|entry| entry.affinity).unwrap_or_default();
         let entry = encode::port(attachment, affinity);
-        insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))
+        insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))?;
+        self.write_station(attachment)
     }
 }

@@ -62,7 +62,7 @@ impl Node {
         }
         let slot = self.take_slot()?;
         let heeded = self.heeding.is_node_heeded(link.index);
-        let bridge = Bridge { heeded, opened: false, link, slot };
+        let bridge = Bridge { heeded, link, slot };
         self.registry.insert_bridge(bridge.clone());
         bridge.apply(self, Cause::New)?;
         self.update_nat_ingress();

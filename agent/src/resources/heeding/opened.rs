@@ -15,7 +15,7 @@ use crate::datapath::encode::protocol_number;
 use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::nft::{self, Hidden, OpenedPort};
-use crate::registry::{Attachment, Bridge};
+use crate::registry::Attachment;
 use crate::resources::Node;
 use crate::resources::external_rule::harmless::{Bridges, Reach};
 use crate::resources::external_rule::hooks::{self, Crossed};
@@ -89,24 +89,7 @@ impl Node {
         let ended = self.ready_to_change(ended);
         self.end_opening(ended)?;
         self.begin_opening(begun)?;
-        self.change_opened_bridges()?;
         self.look_for_carried();
-        Ok(())
-    }
-
-    /// What containers with such host ports get has to come by their own programs.
-    fn change_opened_bridges(&mut self) -> Result<(), KernelError> {
-        let opened = |it: &Bridge| {
-            let is_its = |port: &Attachment| port.opened && port.port.bridge.index == it.link.index;
-            self.registry.attachments().any(is_its)
-        };
-        let others = self.registry.bridges().filter(|it| it.opened != opened(it)).cloned();
-        let others: Vec<Bridge> = others.collect();
-        for bridge in others {
-            let bridge = Bridge { opened: !bridge.opened, ..bridge };
-            self.datapath.write_bridge(&bridge)?;
-            self.registry.insert_bridge(bridge);
-        }
         Ok(())
     }
 
