@@ -8,7 +8,7 @@
 use super::fit::fits;
 use super::moved::{self, has_moved};
 use super::{DnatPlan, IcmpErrorPlan, Next, own_return, tracked};
-use crate::abi::translation::{NODE, OUTSIDE, TRACKED, TupleKey};
+use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TRACKED, TupleKey};
 use crate::abi::{AddressKey, PortKey, Station};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
@@ -89,19 +89,23 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     let mut segment = segment::read(packet, &frame, OUTSIDE).ok_or(Next::IcmpError)?;
     // First: a host port never takes a node's port from a masqueraded connection that has it.
     let holder = tables.becomes(&segment.key).map(|(_, holder)| holder);
+    let is_anew = holder == Some(TRACKED) && segment.is_tcp() && segment.opens();
     if let Some(holder) = holder
         && holder != 0
+        && !is_anew
     {
-        let plan = plan().ok_or(Stop::Pass(PassReason::Stray))?;
-        plan.segment = segment;
-        return Err(match holder {
-            NODE => Next::OwnReturn,
-            TRACKED => Next::Tracked,
-            _ => Next::Return,
-        });
+        return Err(held(holder, &segment, plan));
     }
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
-    segment.key.domain = nat::dnat::domain(packet, here, tables);
+    let from = nat::dnat::domain(packet, here, tables);
+    if is_anew {
+        if mapping.flags & MAPPING_HEEDED != 0 || from != OUTSIDE {
+            return Err(held(TRACKED, &segment, plan));
+        }
+        // What the kernel has opened it may not know any more, and it would lead nothing there.
+        tables.forget_flow(&segment.key);
+    }
+    segment.key.domain = from;
     if segment.key.domain == OUTSIDE && holder.is_none() {
         claim::check(&segment, tables)?;
     }
@@ -121,6 +125,18 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     plan.becomes = becomes;
     (plan.station, plan.macs, plan.flags) = (station, macs, mapping.flags);
     Err(if has_moved { Next::Moved } else { Next::Begin })
+}
+
+/// The part that goes on with a packet of a connection that is no host port's, or that the kernel has opened.
+#[inline(always)]
+fn held<'a>(holder: u32, segment: &Segment, plan: impl FnOnce() -> Option<&'a mut DnatPlan>) -> Next {
+    let Some(plan) = plan() else { return Stop::Pass(PassReason::Stray).into() };
+    plan.segment = *segment;
+    match holder {
+        NODE => Next::OwnReturn,
+        TRACKED => Next::Tracked,
+        _ => Next::Return,
+    }
 }
 
 /// A connection's first packet: makes its entries.

@@ -45,16 +45,17 @@ pub fn assured(now: u64) -> Vec<Entry> {
     all.iter().filter(|entry| is_kept(entry, &all, now)).copied().collect()
 }
 
-/// The others. Those from the port [`GIVEN`] are left by programs that assured none.
+/// The others. Those from the port [`GIVEN`] are left by programs that assured none, and those from [`tracked::LEFT`] by the kernel.
 pub fn flows(now: u64) -> Vec<Entry> {
     let all = all(now);
     all.iter().filter(|entry| !is_kept(entry, &all, now)).copied().collect()
 }
 
 fn is_kept((key, flow): &Entry, all: &[Entry], now: u64) -> bool {
-    let given = [key, &flow.becomes]
-        .iter()
-        .any(|key| [key.source_port, key.destination_port].contains(&GIVEN.into()));
+    let given = [key, &flow.becomes].iter().any(|key| {
+        let ports = [key.source_port, key.destination_port];
+        [GIVEN, tracked::LEFT].into_iter().any(|port| ports.contains(&port.into()))
+    });
     let reverse = flow.becomes.reversed(flow.becomes.domain);
     let other = all.iter().find(|(key, _)| *key == reverse);
     !given && other.is_some_and(|(_, other)| flow.belongs_to(key, other) && is_assured(flow, other, now))

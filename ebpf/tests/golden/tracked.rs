@@ -17,28 +17,35 @@ const PORTS: [u16; 3] = [40_010, 40_011, 40_012];
 /// The same, of a connection whose answers have been noted as often as it takes to ask, but for one.
 const ASKED: u16 = 40_013;
 
+/// The same, of one by a host port that the programs open by now, which is left over.
+pub(super) const LEFT: u16 = 40_014;
+
 /// The same, of one that has not been answered.
 const UNANSWERED: u16 = 123;
 
 const HOST_PORT: u16 = 8066;
 const INNER_PORT: u16 = 66;
 
+/// The host port that the programs open, and where it leads.
+const PLAIN: [u16; 2] = [8080, 80];
+
 /// Connections of the client with tau that the kernel has opened.
 pub(super) fn connections(now: u64) -> Vec<(TupleKey, Translation)> {
     let of_each =
         PORTS.into_iter().flat_map(|port| [(TCP, port, 0), (UDP, port, 0), (TCP, port, 1), (UDP, port, 1)]);
+    let of_each = of_each.chain([(TCP, LEFT, 0), (TCP, LEFT, 1)]);
     let tau = place("tau");
     let of_each = of_each.map(|(protocol, port, family)| {
         let request = TupleKey {
             domain: 0,
             source_port: L4Port::from(port),
-            destination_port: L4Port::from(HOST_PORT),
+            destination_port: L4Port::from(if port == LEFT { PLAIN[0] } else { HOST_PORT }),
             source: address(CLIENT[family]),
             destination: address(NODE[family].0),
             protocol,
             pad: [0; 3],
         };
-        let inner = INNER_PORT + u16::from(port == PORTS[2]);
+        let inner = if port == LEFT { PLAIN[1] } else { INNER_PORT + u16::from(port == PORTS[2]) };
         let destination = tau.addresses()[family].into();
         let becomes = TupleKey { domain: BRIDGE, destination, destination_port: inner.into(), ..request };
         let side = if protocol == TCP { Side::TcpClient } else { Side::DatagramClient };
