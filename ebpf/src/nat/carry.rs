@@ -65,10 +65,12 @@ pub fn note_answer<T: Tables>(
 ) {
     let key = StationKey { bridge: mapping.bridge, vid: mapping.vid, mac: mapping.mac };
     let Some(station) = tables.station(&key) else { return };
-    let flow = leaving(segment, header, leaves);
-    let asked = Asked { flow: &flow, ports };
-    if asked.is_edge() || tables.accepted_flow(&answered(leaves, mapping)).is_some() {
-        accept::note_and_ask(&asked, station.slot, Wanted::Translation, tables);
+    // Verifier: before the other flow is on the stack.
+    let is_one =
+        accept::is_edge(segment.flags()) || tables.accepted_flow(&answered(leaves, mapping)).is_some();
+    if is_one {
+        let flow = leaving(segment, header, leaves);
+        accept::note_and_ask(&Asked { flow: &flow, ports }, station.slot, Wanted::Translation, tables);
     }
 }
 

@@ -52,7 +52,7 @@ impl Asked<'_> {
     /// Whether it begins or ends a connection.
     #[inline(always)]
     pub const fn is_edge(&self) -> bool {
-        self.flow.flags & EDGES != 0
+        is_edge(self.flow.flags)
     }
 
     /// As [`AcceptedFlow::ends`].
@@ -91,6 +91,12 @@ impl Asked<'_> {
             _ => false,
         }
     }
+}
+
+/// Whether a packet with these flags of TCP begins or ends a connection.
+#[inline(always)]
+pub const fn is_edge(flags: u8) -> bool {
+    flags & EDGES != 0
 }
 
 /// Lets a packet on whose flow is accepted, and whose direction's lease lasts.
@@ -226,6 +232,6 @@ const fn asked_again(checked: u16) -> (bool, u16) {
         return (false, checked);
     }
     let leases = checked - CHECKED_SEGMENTS + 1;
-    let is_due = leases & (leases - 1) == 0;
-    (is_due, if leases < 2 * SELDOM { checked + 1 } else { CHECKED_SEGMENTS + SELDOM })
+    let counted = if leases < 2 * SELDOM { checked + 1 } else { CHECKED_SEGMENTS + SELDOM };
+    (leases.is_power_of_two(), counted)
 }
