@@ -1,0 +1,54 @@
+//! Connections of host ports that the kernel has opened: what an end leaves of one, and who pays for what is noted.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod golden;
+
+use golden::case::{Case, all};
+use golden::memory_tables::MemoryTables;
+use golden::world;
+use shunt_dataplane::abi::share::Side;
+use shunt_dataplane::abi::translation::OUTSIDE;
+use shunt_dataplane::abi::{ACCEPTED_LIBERAL, ACCEPTED_PRICE, CHECKED_SEGMENTS, NO_SLOT};
+
+/// Where the destination port of a segment of IPv4 is.
+const TO: usize = 14 + 20 + 2;
+
+/// The client's port of a connection that is carried.
+const CARRIED: u16 = 40_010;
+
+fn case(name: &str) -> Case {
+    all().into_iter().find(|case| case.name == name).expect("a golden packet")
+}
+
+fn travel(case: &Case, tables: &MemoryTables) {
+    case.entry.travel(&mut case.packet.clone(), case.here, case.missing, tables);
+}
+
+#[test]
+fn a_connection_that_outlives_its_end_is_asked_for_again() {
+    let tables = MemoryTables::of_world();
+    tables.accepted.borrow_mut().values_mut().for_each(|flow| flow.flags = ACCEPTED_LIBERAL);
+    let noted = tables.accepted.borrow().clone();
+    travel(&case("wire_tracked_fin_v4"), &tables);
+    // What the client sends next comes out of all hooks.
+    let inwards = noted.into_iter().filter(|(key, _)| key.bridge != OUTSIDE);
+    tables.accepted.borrow_mut().extend(inwards);
+    let mut answer = case("own_answers_heeded_asks_v4");
+    answer.packet.bytes[TO..TO + 2].copy_from_slice(&CARRIED.to_be_bytes());
+    for _ in 0..CHECKED_SEGMENTS {
+        travel(&answer, &tables);
+    }
+    assert_eq!(tables.opened.borrow().len(), 0);
+    travel(&answer, &tables);
+    assert_eq!(tables.opened.borrow().len(), 1);
+}
+
+#[test]
+fn the_container_pays_for_its_answers() {
+    let tables = MemoryTables::of_world();
+    let paid = |slot: u32| tables.shares.borrow()[&slot].due[Side::Neighbor as usize];
+    let slots = [world::slot("tau"), NO_SLOT];
+    let before = slots.map(paid);
+    travel(&case("own_answers_heeded_v4"), &tables);
+    assert_eq!(slots.map(paid), [before[0] + ACCEPTED_PRICE, before[1]]);
+}
