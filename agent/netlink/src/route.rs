@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, ParseableParametrized as _};
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_REPLACE, ParseableParametrized as _};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteLwEnCapType, RouteMessage, RouteMetric, RouteNextHop,
     RouteNextHopFlags, RouteProtocol, RouteScope, RouteType,
@@ -156,6 +156,15 @@ pub struct Route {
 
 /// Adds a route by way of an interface; several to one destination become equal-cost paths where the kernel can.
 pub fn add_route(index: u32, route: &Route) -> Request {
+    put("add", index, route, NLM_F_CREATE | NLM_F_APPEND)
+}
+
+/// Puts a route in the place of the one to the same destination with the same metric; of equal-cost paths it takes the place of all.
+pub fn replace_route(index: u32, route: &Route) -> Request {
+    put("replace", index, route, NLM_F_CREATE | NLM_F_REPLACE)
+}
+
+fn put(verb: &str, index: u32, route: &Route, flags: u16) -> Request {
     let Route { destination, gateway, priority, table, scope, mtu, advmss } = *route;
     let mut message = RouteMessageBuilder::<IpAddr>::new()
         .protocol(RouteProtocol::Boot)
@@ -178,10 +187,10 @@ pub fn add_route(index: u32, route: &Route) -> Request {
         message.attributes.push(RouteAttribute::Metrics(metrics));
     }
     let what = match gateway {
-        Some(gateway) => format!("add route {destination} via {gateway}"),
-        None => format!("add route {destination}"),
+        Some(gateway) => format!("{verb} route {destination} via {gateway}"),
+        None => format!("{verb} route {destination}"),
     };
-    Request::new(what, RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_APPEND)
+    Request::new(what, RouteNetlinkMessage::NewRoute(message), flags)
 }
 
 /// The family of an address.

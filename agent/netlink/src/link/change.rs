@@ -53,6 +53,35 @@ pub fn set_mtu(index: u32, mtu: u32) -> Request {
     set(format!("set the MTU of {selector}"), selector.message().mtu(mtu))
 }
 
+/// The largest packets that a link is to be handed, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSizes {
+    /// Of IPv6; kernels before Linux 6.3 have no other.
+    pub ipv6: u32,
+    /// Of IPv4.
+    pub ipv4: u32,
+    /// Whether the link also merges what it receives into such packets (GRO).
+    pub merges: bool,
+}
+
+/// Gives a link larger packets, or smaller ones. The kernel refuses more than the driver takes (`EINVAL`), and skips what it does not know.
+pub fn set_packet_sizes(index: u32, sizes: PacketSizes) -> Request {
+    let PacketSizes { ipv6, ipv4, merges } = sizes;
+    let selector = Selector::Index(index);
+    // The kernel takes a size of up to 64 KiB for both families, so IPv4's comes last.
+    let attributes = [
+        Some(LinkAttribute::GsoMaxSize(ipv6)),
+        merges.then_some(LinkAttribute::GroMaxSize(ipv6)),
+        Some(LinkAttribute::GsoIpv4MaxSize(ipv4)),
+        merges.then_some(LinkAttribute::GroIpv4MaxSize(ipv4)),
+    ];
+    let message = attributes
+        .into_iter()
+        .flatten()
+        .fold(selector.message(), LinkMessageBuilder::append_extra_attribute);
+    set(format!("set the largest packets of {selector}"), message)
+}
+
 /// Makes a link a port of a bridge.
 pub fn set_master(index: u32, bridge: u32) -> Request {
     let selector = Selector::Index(index);

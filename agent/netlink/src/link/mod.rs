@@ -7,12 +7,12 @@ mod read;
 mod vxlan;
 
 pub use change::{
-    delete_link, leave_master, set_alias, set_link_down, set_link_up, set_mac, set_master, set_mtu,
-    set_no_link_local, set_port_flags, set_promiscuous,
+    PacketSizes, delete_link, leave_master, set_alias, set_link_down, set_link_up, set_mac, set_master,
+    set_mtu, set_no_link_local, set_packet_sizes, set_port_flags, set_promiscuous,
 };
 pub use counters::{LinkCounters, counters_of, link_counters};
 pub use make::{Veth, VethEnd, VlanDevice, add_bridge, add_numbered_bridge, add_veth, add_vlan};
-pub use read::Link;
+pub use read::{LargestPackets, Link};
 pub use vxlan::{Vxlan, VxlanLink, add_vxlan, vxlan_link};
 
 use std::fmt;

@@ -20,6 +20,10 @@ const IFLA_INFO_PORT_KIND: u16 = 4;
 const IFLA_INFO_PORT_DATA: u16 = 5;
 const IFLA_INET6_FLAGS: u16 = 1;
 const IFLA_INET6_CONF: u16 = 2;
+// linux/if_link.h; not all libcs have them.
+const IFLA_GSO_MAX_SIZE: u16 = 41;
+const IFLA_TSO_MAX_SIZE: u16 = 59;
+const IFLA_GSO_IPV4_MAX_SIZE: u16 = 63;
 /// In `IFLA_INET6_FLAGS` (include/net/if_inet6.h).
 const IF_RA_RCVD: u32 = 0x20;
 /// The place of `accept_ra` in `IFLA_INET6_CONF` (`DEVCONF_ACCEPT_RA`), an array of 32-bit numbers.
@@ -41,6 +45,17 @@ const BARE: [LinkLayerType; 8] = [
     LinkLayerType::Rawip,
     LinkLayerType::None,
 ];
+
+/// The largest packets that a link is handed to send, in bytes; 0 where the kernel does not say. It cuts those that are larger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LargestPackets {
+    /// What its driver takes (`tso_max_size`, Linux 5.19).
+    pub possible: u32,
+    /// Of IPv6 (`gso_max_size`); before Linux 6.3 of IPv4, too.
+    pub ipv6: u32,
+    /// Of IPv4 (`gso_ipv4_max_size`, Linux 6.3).
+    pub ipv4: u32,
+}
 
 /// A link of a network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +94,8 @@ pub struct Link {
     pub queued: bool,
     /// The largest MTU that it may be given.
     pub max_mtu: u32,
+    /// The largest packets that it is handed.
+    pub largest_packets: LargestPackets,
     /// The text that `ip link` shows as alias.
     pub alias: Option<String>,
     /// How its bridge treats it as a port.
@@ -139,6 +156,9 @@ impl Link {
             libc::IFLA_ADDRESS => self.mac = parse_mac(value).ok(),
             libc::IFLA_MTU => self.mtu = number(value).unwrap_or(self.mtu),
             libc::IFLA_MAX_MTU => self.max_mtu = number(value).unwrap_or_default(),
+            IFLA_TSO_MAX_SIZE => self.largest_packets.possible = number(value).unwrap_or_default(),
+            IFLA_GSO_MAX_SIZE => self.largest_packets.ipv6 = number(value).unwrap_or_default(),
+            IFLA_GSO_IPV4_MAX_SIZE => self.largest_packets.ipv4 = number(value).unwrap_or_default(),
             libc::IFLA_MASTER => self.master = index(),
             libc::IFLA_LINK => self.peer = index(),
             libc::IFLA_LINK_NETNSID => self.peer_namespace = parse_i32(value).ok(),

@@ -39,6 +39,15 @@ fn a_link_that_was_never_up_has_no_queue() {
 }
 
 #[test]
+fn the_largest_packets_are_read_and_none_of_an_old_kernel() {
+    assert_eq!(Link::read(&loopback(0)).unwrap().largest_packets, LargestPackets::default());
+    let sizes = [(41, 131_072u32), (59, 524_280), (63, 65_536)];
+    let sizes = sizes.map(|(kind, size)| attribute(kind, &size.to_ne_bytes())).concat();
+    let link = Link::read(&[loopback(0), sizes].concat()).unwrap();
+    assert_eq!(link.largest_packets, LargestPackets { possible: 524_280, ipv6: 131_072, ipv4: 65_536 });
+}
+
+#[test]
 fn an_attribute_of_a_kernel_to_come_hides_nothing_else() {
     let unknown = [attribute(3999, b"new"), attribute(4, b"?")].concat();
     let port = [attribute(33, &[1]), attribute(1, b""), attribute(3999, b"new")].concat();
