@@ -260,11 +260,14 @@ pub enum Reply {
     Error(AgentError),
 }
 
-/// The programs that now serve the port.
+/// The programs that now serve the port, and what is left to its maker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
     /// The programs on the port's host end and on its bridge.
     pub programs: Vec<ProgramReport>,
+    /// The largest packets in bytes that the container's end of the veth is to be handed, and to merge; none where it stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u32>,
 }
 
 /// What was forgotten.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::BigTcp;
+
 /// The alias of a bridge that the plugin made.
 pub const BRIDGE_MARK: &str = "shunt";
 
@@ -24,6 +26,9 @@ pub struct Service {
     /// Whether others' rules are asked for flows of its bridge, whatever the agent's file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<FilterMode>,
+    /// How large the packets of its veth are, whatever the agent's file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub big_tcp: Option<BigTcp>,
 }
 
 /// Whether others' rules for bridged packets are asked for flows between containers (`filters`).

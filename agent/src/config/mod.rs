@@ -40,6 +40,7 @@ pub use origins::Origins;
 pub use vxlan::VxlanOptions;
 
 use serde::Serialize;
+use shunt_agent_api::BigTcp;
 
 use crate::capacity::UplinkOptions;
 
@@ -82,6 +83,8 @@ pub struct Config {
     pub filter_lease: FilterLease,
     /// Whether others' rules are asked for host ports, too.
     pub filter_host_ports: bool,
+    /// How large the packets of containers' veths are.
+    pub big_tcp: BigTcp,
     /// Whether grace periods are expedited while programs are attached and detached.
     pub grace_periods: GracePeriodMode,
     /// What admission does.
@@ -132,6 +135,7 @@ impl From<Options> for Config {
             filters: options.filters.unwrap_or_default(),
             filter_lease: options.filter_lease.unwrap_or_default(),
             filter_host_ports: options.filter_host_ports.unwrap_or_default(),
+            big_tcp: options.big_tcp.unwrap_or_default(),
             grace_periods: options.grace_periods.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),
             uplinks: options.uplinks,
@@ -190,6 +194,16 @@ mod tests {
         assert_eq!(of("").unwrap().marks(), Marks::of(DEFAULT_MARK_MASK).unwrap());
         assert_eq!(of("mark_mask = 0x0e00_0000").unwrap().marks(), Marks::of(0x0e00_0000).unwrap());
         assert!(of("mark_mask = 0x3").unwrap_err().to_string().contains("three bits"));
+    }
+
+    #[test]
+    fn the_size_of_packets_is_a_word_or_bytes_within_bounds() {
+        let of = |text: &str| toml::from_str::<Options>(text).map(|options| Config::from(options).big_tcp);
+        assert_eq!(of("").unwrap(), BigTcp::Auto);
+        assert_eq!(of("big_tcp = 'off'").unwrap(), BigTcp::Off);
+        assert_eq!(of("bigTcp = 131072").unwrap(), BigTcp::Bytes(131_072));
+        assert!(of("big_tcp = 1500").unwrap_err().to_string().contains("not between 65536 and 524280"));
+        assert!(of("big_tcp = 'on'").unwrap_err().to_string().contains("none of auto, off"));
     }
 
     #[test]

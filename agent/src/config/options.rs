@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use shunt_agent_api::BigTcp;
 
 use super::{
     Admission, ApiOptions, AttachMode, ClusterOptions, FilterLease, Filters, GracePeriodMode,
@@ -96,6 +97,17 @@ pub struct Options {
     /// Whether others' rules are asked for host ports as `filters` says: the kernel opens their connections then.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md#host-ports")))]
     pub filter_host_ports: Option<bool>,
+    /// How large the packets of containers' veths are, of networks that do not say it: `auto` is as large as every way out of the node takes
+    /// them, `off` 64 KiB.
+    #[cfg_attr(
+        test,
+        schemars(
+            with = "String",
+            extend("form" = "`auto`, `off`, or bytes, 65536 to 524280", "see" = "dataplane/big-tcp.md")
+        )
+    )]
+    #[serde(alias = "bigTcp")]
+    pub big_tcp: Option<BigTcp>,
     /// Whether grace periods are expedited while programs are attached and detached.
     #[cfg_attr(test, schemars(extend("see" = "#grace-periods")))]
     pub grace_periods: Option<GracePeriodMode>,
@@ -139,6 +151,7 @@ impl Options {
             filters: self.filters.or(fallback.filters),
             filter_lease: self.filter_lease.or(fallback.filter_lease),
             filter_host_ports: self.filter_host_ports.or(fallback.filter_host_ports),
+            big_tcp: self.big_tcp.or(fallback.big_tcp),
             grace_periods: self.grace_periods.or(fallback.grace_periods),
             // A flag only names an uplink; the file has its options.
             uplinks: self.uplinks.into_iter().chain(fallback.uplinks).collect(),

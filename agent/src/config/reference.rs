@@ -162,6 +162,7 @@ fn example(key: &str, schema: &Value) -> Value {
         Some("list of prefixes") => return json!(["10.0.0.0/24"]),
         Some("list of paths") => return json!(["/a"]),
         Some("path") => return json!("/a"),
+        Some(form) if form.starts_with("`auto`") => return json!("auto"),
         _ => {}
     }
     if let Some((word, _)) = words(schema).first() {

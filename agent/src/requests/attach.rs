@@ -85,6 +85,6 @@ impl Node {
         let trunk = Trunk::of(port).map(|trunk| programs::of_trunk(&trunk));
         let hooks = self.registry.get(&port.key).map(programs::of_port).into_iter().flatten();
         let hooks = hooks.chain(bridge.filter(|_| port.vlan.is_none())).chain(trunk);
-        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect() }
+        Attached { programs: hooks.map(|hook| self.program_report(&hook)).collect(), packets: None }
     }
 }

@@ -62,6 +62,8 @@ pub struct Bridge {
     pub ingress_policy: Option<String>,
     /// Whether others' rules are asked for flows of the bridge, whatever the agent's file says: `auto`, `heed` or `bypass`.
     pub filters: Option<String>,
+    /// How large the packets of both ends of the veth are, whatever the agent's file says: `auto`, `off`, or bytes, 65536 to 524280.
+    pub big_tcp: Option<Value>,
     /// Limits of broadcast and multicast, in packets per second.
     pub storm_control: Option<Value>,
     /// Bits per second towards the container.
@@ -110,6 +112,7 @@ impl Default for Bridge {
             trusted: false,
             ingress_policy: None,
             filters: None,
+            big_tcp: None,
             storm_control: None,
             ingress_rate: 0,
             ingress_burst: 0,

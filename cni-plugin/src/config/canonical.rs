@@ -124,6 +124,7 @@ const KEYS: &[&str] = &[
     "trusted",
     "ingressPolicy",
     "filters",
+    "bigTcp",
     "stormControl",
     "broadcast",
     "multicast",

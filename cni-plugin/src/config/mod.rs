@@ -1,5 +1,6 @@
 //! The network configuration: read once, keys put into the specification's case, then decoded by personality.
 
+mod big_tcp;
 mod bridge;
 mod canonical;
 mod decode;
@@ -25,6 +26,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 use shunt_agent_api::{Bandwidth as Limits, PortMapping as HostPort, TraceParent};
 
+pub(crate) use big_tcp::big_tcp;
 pub use bridge::{Bridge, DEFAULT_BRIDGE};
 pub use canonical::canonicalise;
 pub use error::ConfigError;

@@ -3,6 +3,7 @@
 //! An operator who asked for isolation, a limit or a translation must never silently get none: every key that has no
 //! dataplane behind it is refused by name.
 
+use super::big_tcp::big_tcp;
 use super::bridge::Bridge;
 use super::error::ConfigError;
 use super::ingress::{ingress_policy, storm_control};
@@ -46,6 +47,7 @@ fn check_values(network: &Network, bridge: &Bridge) -> Result<(), ConfigError> {
     }
     membership(bridge)?;
     storm_control(bridge)?;
+    big_tcp(bridge)?;
     unmasqueraded(bridge)?;
     let ipam = network.ipam.as_ref().is_some_and(|ipam| !ipam.r#type.is_empty());
     if bridge.disable_container_interface && ipam {

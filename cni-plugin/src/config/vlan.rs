@@ -59,7 +59,7 @@ impl Vlan {
 }
 
 /// Keys of a bridge's port that mean nothing on a VLAN's interface, and must not be taken to be in force.
-const OF_BRIDGES: [&str; 19] = [
+const OF_BRIDGES: [&str; 20] = [
     "isGateway",
     "isDefaultGateway",
     "ipMasq",
@@ -76,6 +76,7 @@ const OF_BRIDGES: [&str; 19] = [
     "portIsolation",
     "ingressPolicy",
     "filters",
+    "bigTcp",
     "stormControl",
     "uplink",
     "disableContainerInterface",

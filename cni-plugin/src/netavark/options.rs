@@ -17,8 +17,9 @@ const DEFAULT_METRIC: u32 = 100;
 const POLICY: &str = "ingressPolicy";
 
 /// The CNI keys that an option may set. Others follow from the network.
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "agentSocket",
+    "bigTcp",
     "egressBurst",
     "egressRate",
     "enabledad",

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use shunt_agent_api::{BridgeUplink, Restrictions, Service, VlanGateway, Vlans, interface_name};
 
-use crate::config::{Bridge, filters, ingress_policy, membership, storm_control};
+use crate::config::{Bridge, big_tcp, filters, ingress_policy, membership, storm_control};
 
 /// What the configuration takes from the port.
 pub(crate) fn restrictions(bridge: &Bridge) -> Restrictions {
@@ -30,11 +30,13 @@ pub(crate) fn service(bridge: &Bridge, gateways: &[IpNet]) -> Service {
         kept: false,
     });
     let (hairpin, filters) = (bridge.hairpin_mode, filters(bridge));
+    // The configuration was judged before.
+    let big_tcp = big_tcp(bridge).unwrap_or_default();
     if vlan_gateway(bridge).is_none() || gateways.is_empty() {
-        return Service { hairpin, gateways: addresses, uplink, vlan_gateway: None, filters };
+        return Service { hairpin, gateways: addresses, uplink, vlan_gateway: None, filters, big_tcp };
     }
     let gateway = VlanGateway { addresses, force_address: bridge.force_address, mac: String::new() };
-    Service { hairpin, gateways: Vec::new(), uplink, vlan_gateway: Some(gateway), filters }
+    Service { hairpin, gateways: Vec::new(), uplink, vlan_gateway: Some(gateway), filters, big_tcp }
 }
 
 /// The name of the node's interface in the VLAN of a port's untagged frames, where the node is the gateway there.

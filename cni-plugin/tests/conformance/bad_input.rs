@@ -40,7 +40,7 @@ fn values_out_of_bounds_are_refused_by_name() {
     let runtime = Runtime::new();
     let _container = runtime.container("c1");
     let before = runtime.inventory();
-    let cases: [(&str, Value); 39] = [
+    let cases: [(&str, Value); 43] = [
         ("ingressBurst", json!(1000)),
         ("shapedSubnets", json!(["10.0.0.0"])),
         ("unshapedSubnets", json!(["fd00::/129"])),
@@ -74,6 +74,10 @@ fn values_out_of_bounds_are_refused_by_name() {
         ("ingressPolicy", json!("closed")),
         ("filters", json!("some")),
         ("filters", json!(true)),
+        ("bigTcp", json!("on")),
+        ("bigTcp", json!(65_535)),
+        ("bigTcp", json!(524_281)),
+        ("bigTcp", json!({ "bytes": 131_072 })),
         ("stormControl", json!(10)),
         ("stormControl", json!({ "broadcast": 0 })),
         ("stormControl", json!({ "unknown": 10 })),

@@ -139,7 +139,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
             }
             match books.refuse_attach {
                 Some(kind) => refusal(kind, "told to refuse"),
-                None => Reply::Attached(Attached { programs: Vec::new() }),
+                None => Reply::Attached(Attached { programs: Vec::new(), packets: None }),
             }
         }
         Request::Detach { .. } if books.refuse_detach.is_some() => {
@@ -179,7 +179,7 @@ fn answer(books: &mut Books, request: Request) -> Reply {
         },
         Request::Update { port, .. } | Request::Restore { port } => {
             books.ports.insert(port.key.clone(), port);
-            Reply::Attached(Attached { programs: Vec::new() })
+            Reply::Attached(Attached { programs: Vec::new(), packets: None })
         }
         Request::Address { .. } if books.is_older => refusal(
             ErrorKind::Malformed,
@@ -188,14 +188,14 @@ fn answer(books: &mut Books, request: Request) -> Reply {
         Request::Address { port } => match books.ports.get_mut(&port.key) {
             Some(known) => {
                 *known = port;
-                Reply::Attached(Attached { programs: Vec::new() })
+                Reply::Attached(Attached { programs: Vec::new(), packets: None })
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },
         Request::Map { key, mappings } => match books.ports.get_mut(&key) {
             Some(port) => {
                 port.mappings = mappings;
-                Reply::Attached(Attached { programs: Vec::new() })
+                Reply::Attached(Attached { programs: Vec::new(), packets: None })
             }
             None => refusal(ErrorKind::NotAttached, "not in these books"),
         },
