@@ -7,6 +7,7 @@ mod bridging;
 mod error;
 mod limits;
 mod links;
+mod packets;
 mod relocation;
 mod reverse_paths;
 mod shares;

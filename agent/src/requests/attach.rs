@@ -41,15 +41,18 @@ impl Node {
         self.forget_the_gone(&port, mac)?;
         let port = self.claimed(port)?;
         validation::port(&port)?;
+        let size = self.packet_size(&port, &host)?;
         if self.is_attached_already(&port)? {
             self.set_up(&port, &host, set_up)?;
-            return Ok(self.programs_of(&port));
+            let packets = self.enlarge(&port, &host, size);
+            return Ok(Attached { packets, ..self.programs_of(&port) });
         }
         self.warn_of_missing_pod(&port);
         self.establish(port.clone(), mac, (&host, bridge), set_up)?;
+        let packets = self.enlarge(&port, &host, size);
         self.log_bypassed(&port);
         self.tell_claimed(&port);
-        Ok(self.programs_of(&port))
+        Ok(Attached { packets, ..self.programs_of(&port) })
     }
 
     /// Resolves an interface by index and name.

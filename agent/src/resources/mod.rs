@@ -4,6 +4,7 @@
 //! `observed` and `applied` where that is long; `removed` is how it goes. Start, netlink's events, each second's look and requests
 //! all come to the same functions.
 
+mod big_tcp;
 pub(crate) mod bridge;
 mod capacity;
 pub(crate) mod change;

@@ -8,6 +8,7 @@ use shunt_agent_api::{ConfigReport, PoolReport};
 use shunt_dataplane::abi::Port;
 use shunt_netlink::link::Link;
 
+use super::big_tcp::PacketSizing;
 use super::bridge::Orphan;
 use super::connection::table::Table;
 use super::connection::{Sweeping, Tallies, handover};
@@ -101,6 +102,8 @@ pub(crate) struct Node {
     pub(crate) masquerade: Masquerade,
     /// Whether others' rules for bridged packets are heeded.
     pub(crate) heeding: Heeded,
+    /// How large the packets of containers' veths are.
+    pub(crate) packet_sizing: PacketSizing,
     /// Asks connection tracking beside the agent's thread.
     pub(crate) tracker: Tracker,
     /// The programs on the node's own sockets.
@@ -170,6 +173,7 @@ impl Node {
             reverse_paths: Filters::default(),
             masquerade: Masquerade::new(config.masquerade),
             heeding: Heeded::new(config),
+            packet_sizing: PacketSizing::new(config),
             tracker: Tracker::default(),
             sockets: Sockets::new(config.cgroup.clone()),
             sweeping,

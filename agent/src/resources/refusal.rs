@@ -34,6 +34,14 @@ pub enum Refusal {
     /// The request needs a feature that this build lacks.
     #[error("{0} are not built in this version of the agent")]
     NotBuilt(&'static str),
+    /// The kernel cannot do what the configuration asks for.
+    #[error("{wanted} cannot be had: {reason}")]
+    Unsupported {
+        /// What is asked for.
+        wanted: String,
+        /// What is in the way.
+        reason: &'static str,
+    },
     /// The key is attached with another configuration.
     #[error("{key} is attached already, with another {differs}")]
     Exists {
@@ -174,6 +182,7 @@ impl Refusal {
         match self {
             Self::Malformed { .. } => ErrorKind::Malformed,
             Self::NotBuilt(_) => ErrorKind::NotBuilt,
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
             Self::NotAttached(_) => ErrorKind::NotAttached,
             Self::Exists { .. } | Self::Taken { .. } | Self::Occupied { .. } => ErrorKind::Exists,
             Self::NoLink(_) => ErrorKind::NoLink,
