@@ -7,6 +7,7 @@ use shunt_netlink::link::{Link, Selector};
 use super::bridge::{Found, complete, ensure_bridge};
 use super::container::{announce, configure};
 use super::context::Context;
+use super::packets::{enlarge, follow_routes};
 use super::procedure::Attachment;
 use super::veth::{disable_ipv6, inner, make_veth};
 use super::wait::{wait_for_addresses, wait_for_bridge};
@@ -65,6 +66,7 @@ impl Attachment for Bridged<'_> {
         configure(&context.node, &mut context.sandbox, plan, inner)?;
         join_bridge(&mut context.node, plan, &bridge.link, host)?;
         let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
+        enlarge(&mut context.sandbox, plan, (inner, host.mtu), &attached)?;
         wait_for_bridge(&mut context.node, plan, &bridge.link)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)?;
         announce(&mut context.sandbox, plan, inner)?;
@@ -79,6 +81,7 @@ impl Attachment for Bridged<'_> {
         // The source guard knows the addresses before the container announces them.
         let addressed = context.address(port_of(plan, interface(&bridge.link), host))?;
         configure(&context.node, &mut context.sandbox, plan, inner)?;
+        follow_routes(&mut context.sandbox, plan, (inner, host.mtu))?;
         announce(&mut context.sandbox, plan, inner)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)?;
         Ok(addressed)

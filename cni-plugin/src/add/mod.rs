@@ -5,6 +5,7 @@ mod bridged;
 mod container;
 mod context;
 mod forwarding;
+mod packets;
 mod procedure;
 mod update;
 mod veth;

@@ -9,6 +9,7 @@ use shunt_netlink::AddressFamily;
 use shunt_netlink::address::addresses;
 use shunt_netlink::link::{Link, Selector};
 
+use super::packets::JUMBO;
 use crate::adopt::port_found;
 use crate::agent::Agent;
 use crate::call::Call;
@@ -103,7 +104,7 @@ impl Update<'_> {
                 continue;
             };
             let present = installed_routes(&mut sandbox.netlink, like.addr())?.into_iter();
-            routes.extend(present.filter_map(|route| own(route, inner.index)));
+            routes.extend(present.filter_map(|route| own(route, inner)));
         }
         let ips = prefixes.into_iter().map(|address| {
             let gateway = routes.iter().filter_map(|route| route.gw).find(|gw| address.contains(gw));
@@ -120,14 +121,16 @@ impl Update<'_> {
     }
 }
 
-/// A route of the attachment's, without what the kernel adds to every route.
-fn own(installed: InstalledRoute, index: u32) -> Option<Route> {
+/// A route of the attachment's, without what the kernel adds to every route, and without the MTU that leaves room for a jumbo header.
+fn own(installed: InstalledRoute, inner: &Link) -> Option<Route> {
     const MAIN: u32 = 254;
     const IPV6_DEFAULT_PRIORITY: u32 = 1024;
-    if installed.automatic || installed.index != Some(index) {
+    if installed.automatic || installed.index != Some(inner.index) {
         return None;
     }
     let mut route = installed.route;
+    let is_own_mtu = |mtu: &u32| !(route.dst.addr().is_ipv6() && *mtu + JUMBO == inner.mtu);
+    route.mtu = route.mtu.filter(is_own_mtu);
     route.scope = route.scope.filter(|scope| *scope != 0);
     route.table = route.table.filter(|table| *table != MAIN);
     route.priority = route.priority.filter(|priority| *priority != IPV6_DEFAULT_PRIORITY);

@@ -23,7 +23,7 @@ pub(crate) use bridge_port::{BridgeSide, holds, port_flags};
 pub(crate) use error::NodeError;
 pub(crate) use lock::lock_bridge;
 pub(crate) use namespace::{Namespace, NamespaceError};
-pub(crate) use routes::{InstalledRoute, add_route, installed_routes};
+pub(crate) use routes::{InstalledRoute, add_route, installed_routes, replace_route};
 
 /// The namespace in which the plugin was called, where bridges and host ends are.
 #[derive(Debug)]

@@ -92,11 +92,17 @@ impl InstalledRoute {
 
 /// Adds a route by way of an interface.
 pub(crate) fn add_route(index: u32, route: &Route) -> Request {
+    route::add_route(index, &requested(route))
+}
+
+/// Puts a route in the place of the one to the same destination with the same metric.
+pub(crate) fn replace_route(index: u32, route: &Route) -> Request {
+    route::replace_route(index, &requested(route))
+}
+
+fn requested(route: &Route) -> route::Route {
     let &Route { dst, gw, mtu, advmss, priority, table, scope } = route;
     let [priority, mtu, advmss] = [priority, mtu, advmss].map(Option::unwrap_or_default);
     let scope = scope.unwrap_or_default();
-    route::add_route(
-        index,
-        &route::Route { destination: dst, gateway: gw, priority, table, scope, mtu, advmss },
-    )
+    route::Route { destination: dst, gateway: gw, priority, table, scope, mtu, advmss }
 }

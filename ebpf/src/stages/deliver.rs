@@ -145,20 +145,22 @@ pub fn route<P: Packet, T: Tables>(
 }
 
 /// Bytes of the largest packet that is made of this one, from its IP header at `header` on: of a GSO packet its headers and one segment
-/// (`skb_gso_network_seglen`). 0, which is not judged: SCTP's, whose chunks have no common size, those of more
-/// than 65,535 bytes, of which some have a header that no segment gets (`ipv6_hopopt_jumbo_remove`), and those whose header cannot be read.
+/// (`skb_gso_network_seglen`), without the header of a jumbogram, which no segment gets (`ipv6_hopopt_jumbo_remove`). 0, which is not
+/// judged: SCTP's, whose chunks have no common size, and those whose header cannot be read.
 #[inline(always)]
 fn largest_segment<P: Packet>(packet: &P, header: u32, ip: &Ip) -> u32 {
     const TCP_WORDS: u32 = 12;
     const UDP_BYTES: u32 = 8;
     const MOST_BYTES: u32 = 65_535;
+    const IPV6_BYTES: u32 = 40;
+    const JUMBO_BYTES: u32 = 8;
     let (payload, bytes) = (packet.segment_size(), packet.length() - header);
-    if bytes > MOST_BYTES {
-        return 0;
-    }
     if payload == 0 {
-        return bytes;
+        return if bytes > MOST_BYTES { 0 } else { bytes };
     }
+    let headers = ip.payload - header;
+    let is_jumbo = bytes > MOST_BYTES && headers > IPV6_BYTES && !ip.source.is_v4();
+    let headers = if is_jumbo { headers - JUMBO_BYTES } else { headers };
     let transport = match ip.protocol {
         Protocol::TCP => {
             packet.load(ip.payload + TCP_WORDS).map(|[words, _]: [u8; 2]| u32::from(words >> 4) * 4)
@@ -166,7 +168,7 @@ fn largest_segment<P: Packet>(packet: &P, header: u32, ip: &Ip) -> u32 {
         Protocol::UDP => Some(UDP_BYTES),
         _ => None,
     };
-    transport.map_or(0, |transport| ip.payload - header + transport + payload)
+    transport.map_or(0, |transport| headers + transport + payload)
 }
 
 /// The route of a packet that is known to fit, as [`route`].
