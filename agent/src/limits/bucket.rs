@@ -29,9 +29,12 @@ const BURST_FRAMES: u64 = 10;
 /// Frames that may wait behind the largest packet, whatever the rate.
 const QUEUE_FRAMES: u64 = 16;
 
-/// The most that a sender hands down as one packet. One larger than the burst is cut into frames; one that is not has to
-/// fit into the queue whole, or it would be dropped each time that it is sent.
+/// What a sender hands down as one packet unless its link takes more (`bigTcp`). One that passes whole has to fit into the queue, or it
+/// would be dropped each time that it is sent; larger ones are cut into frames.
 const LARGEST_PACKET: u64 = 64 << 10;
+
+/// Frames' worth of headers that the kernel counts with it: one for each segment (`qdisc_pkt_len_init`).
+const HEADER_FRAMES: u64 = 8;
 
 /// How much more than the bucket lets through a policer behind it takes: a twentieth of the rate, for lengths that are
 /// counted otherwise, and what a busy node makes wait between the two.
@@ -59,6 +62,8 @@ pub struct Bucket {
     pub rate: u64,
     /// Bytes that may pass at once.
     pub burst: u32,
+    /// Bytes of the largest packet that passes whole.
+    pub whole: u32,
     /// Bytes that may wait.
     pub queue: u32,
 }
@@ -74,7 +79,8 @@ impl Bucket {
         let queue = within(rate, LONGEST_WAIT).max(burst.min(LARGEST_PACKET) + QUEUE_FRAMES * frame);
         let framed = u128::from(rate) * u128::from(mtu + HEADER) / u128::from(mtu);
         let rate = u64::try_from(framed).unwrap_or(u64::MAX);
-        Self { rate, burst: capped(burst), queue: capped(queue) }
+        let whole = burst.min(LARGEST_PACKET + HEADER_FRAMES * frame);
+        Self { rate, burst: capped(burst), whole: capped(whole), queue: capped(queue) }
     }
 
     /// What lets everything through that has been through the bucket, and little more. Nothing is due yet.
@@ -87,8 +93,8 @@ impl Bucket {
 }
 
 impl From<Bucket> for tc::Rate {
-    fn from(Bucket { rate, burst, queue }: Bucket) -> Self {
-        Self { rate, burst, queue }
+    fn from(Bucket { rate, burst, whole, queue }: Bucket) -> Self {
+        Self { rate, burst, whole, queue }
     }
 }
 
@@ -145,6 +151,18 @@ mod tests {
             let bucket = bucket(rate, u64::MAX);
             assert!(u64::from(bucket.queue) > u64::from(bucket.burst).min(LARGEST_PACKET), "{bucket:?}");
         }
+    }
+
+    #[test]
+    fn whatever_is_not_cut_fits_into_the_queue_and_64_kib_are_not_cut_for_their_headers() {
+        for rate in [1_000_000, 20_000_000, 100_000_000, 1_000_000_000, 100_000_000_000] {
+            for burst in [8, 1_000_000, u64::MAX] {
+                let Bucket { burst, whole, queue, .. } = bucket(rate, burst);
+                assert!(whole <= burst && whole < queue, "{rate}: {whole} of {burst}, {queue} may wait");
+            }
+        }
+        // 46 segments of 1448 bytes, each with a header of 66.
+        assert!(bucket(100_000_000, u64::MAX).whole > 65_536 + 45 * 66);
     }
 
     #[test]

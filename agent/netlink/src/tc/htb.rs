@@ -1,16 +1,15 @@
 //! A queue that holds some packets to a rate and lets the others pass it by: `htb` at the root with one class, and a filter of classic
 //! BPF that says which packets are that class's (net/sched/sch_htb.c, net/sched/cls_bpf.c).
 //!
-//! What the filter answers is a class; `htb` takes its own handle for "at once". It has the handle of [`super::tbf`]'s buckets, so
+//! What the filter answers is a class; `htb` takes its own handle for "at once". The class's packets wait in a `tbf` that hinders none, and
+//! cuts those that are too large for the queue. The `htb` has the handle of [`super::tbf`]'s buckets, so
 //! that whoever clears one clears the other.
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::TcAttribute;
 
-use super::{
-    ETHERNET, HANDLE, RATE, RATESPEC, ROOT, Rate, TCA_OPTIONS, TrafficControl, about, clear_root, with,
-};
+use super::tbf::{self, UNHINDERED};
+use super::{ETHERNET, HANDLE, RATE, RATESPEC, ROOT, Rate, TrafficControl, about, clear_root, with};
 use crate::attribute::{find, number};
 use crate::connection::Connection;
 use crate::error::NetlinkError;
@@ -71,10 +70,8 @@ fn requests(index: u32, rate: Rate, classifier: &Classifier) -> [Request; 4] {
     let glob = [VERSION, RATE_TO_QUANTUM, default, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
     let queue = with(about(index, HANDLE, ROOT), "htb", vec![DefaultNla::new(TCA_HTB_INIT, glob)]);
     let class = with(about(index, CLASS, HANDLE), "htb", class(rate));
-    // Its options are no attributes but a number.
-    let limit = DefaultNla::new(TCA_OPTIONS, rate.queue.to_ne_bytes().to_vec());
-    let mut waiting = about(index, 0, CLASS);
-    waiting.attributes = vec![TcAttribute::Kind("bfifo".to_owned()), TcAttribute::Other(limit)];
+    let queued = Rate { rate: UNHINDERED, burst: rate.whole, ..rate };
+    let waiting = with(about(index, 0, CLASS), "tbf", tbf::options(queued));
     let count = u16::try_from(classifier.program.len()).unwrap_or(u16::MAX);
     let program = vec![
         DefaultNla::new(TCA_BPF_OPS_LEN, count.to_ne_bytes().to_vec()),
@@ -140,7 +137,7 @@ mod tests {
     #[test]
     fn the_rate_that_is_asked_for_is_read_back() {
         for rate in [1, 1_250_000, u64::from(u32::MAX) + 1] {
-            let options = emitted(&&class(Rate { rate, burst: 15_000, queue: 48_000 })[..]);
+            let options = emitted(&&class(Rate { rate, burst: 15_000, whole: 15_000, queue: 48_000 })[..]);
             assert_eq!(rate_of(&options), Some(rate));
         }
     }

@@ -1,6 +1,6 @@
 //! Traffic control: queueing disciplines, classes and filters (linux/rtnetlink.h, linux/pkt_sched.h).
 //!
-//! The crates have no types for the options of `tbf`, `htb`, `bfifo` and classic BPF; those are written by hand.
+//! The crates have no types for the options of `tbf`, `htb` and classic BPF; those are written by hand.
 
 mod filter;
 mod htb;
@@ -50,6 +50,8 @@ pub struct Rate {
     pub rate: u64,
     /// Bytes that may pass at once.
     pub burst: u32,
+    /// Bytes of the largest packet that passes whole, at most a burst; larger ones are cut into frames.
+    pub whole: u32,
     /// Bytes that may wait.
     pub queue: u32,
 }

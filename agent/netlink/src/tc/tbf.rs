@@ -17,7 +17,12 @@ pub const HANDLE: u32 = 0x5348_0000;
 
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_PRATE64: u16 = 5;
 const TCA_TBF_BURST: u16 = 6;
+const TCA_TBF_PBURST: u16 = 7;
+
+/// Bytes a second that hold up nothing: 64 KiB take no nanosecond.
+pub(super) const UNHINDERED: u64 = 1_000_000_000_000_000;
 
 /// Shapes what leaves by an interface, or changes how. What waits goes on waiting.
 ///
@@ -37,19 +42,29 @@ pub fn is_set(connection: &mut Connection, index: u32, rate: Rate) -> Result<Opt
     Ok(ours.map(|found| said(&found.options) == Some((rate.rate, rate.queue))))
 }
 
-fn options(Rate { rate, burst, queue }: Rate) -> Vec<DefaultNla> {
+/// A packet larger than the burst is cut into frames, and so is one larger than the peak's: a packet that is larger than the queue would be
+/// lost each time that it is sent. So a peak that hinders nothing says which packets pass whole.
+pub(super) fn options(Rate { rate, burst, whole, queue }: Rate) -> Vec<DefaultNla> {
     let low = u32::try_from(rate).unwrap_or(u32::MAX);
-    // struct tc_tbf_qopt: rate, peak rate (none), limit, buffer and mtu (both said as a burst instead).
+    let has_peak = whole < burst && rate < UNHINDERED;
+    // struct tc_tbf_qopt: rate, peak rate, limit, buffer and mtu (both said as a burst instead).
     let mut parameters = vec![0; 2 * RATESPEC + 12];
     parameters[1] = ETHERNET;
     parameters[RATE..RATESPEC].copy_from_slice(&low.to_ne_bytes());
     parameters[RATESPEC + 1] = ETHERNET;
+    if has_peak {
+        parameters[RATESPEC + RATE..2 * RATESPEC].copy_from_slice(&u32::MAX.to_ne_bytes());
+    }
     parameters[2 * RATESPEC..2 * RATESPEC + 4].copy_from_slice(&queue.to_ne_bytes());
     let mut options = vec![DefaultNla::new(TCA_TBF_PARMS, parameters)];
     if low == u32::MAX {
         options.push(DefaultNla::new(TCA_TBF_RATE64, rate.to_ne_bytes().to_vec()));
     }
     options.push(DefaultNla::new(TCA_TBF_BURST, burst.to_ne_bytes().to_vec()));
+    if has_peak {
+        options.push(DefaultNla::new(TCA_TBF_PRATE64, UNHINDERED.to_ne_bytes().to_vec()));
+        options.push(DefaultNla::new(TCA_TBF_PBURST, whole.to_ne_bytes().to_vec()));
+    }
     options
 }
 
@@ -68,7 +83,19 @@ mod tests {
     use crate::attribute::emitted;
 
     fn bytes(rate: u64) -> Vec<u8> {
-        emitted(&&options(Rate { rate, burst: 15_000, queue: 48_000 })[..])
+        emitted(&&options(Rate { rate, burst: 15_000, whole: 15_000, queue: 48_000 })[..])
+    }
+
+    #[test]
+    fn packets_smaller_than_the_burst_are_cut_by_a_peak() {
+        let peak = |burst, rate| {
+            let bytes = emitted(&&options(Rate { rate, burst, whole: 77_680, queue: 187_500 })[..]);
+            assert_eq!(said(&bytes), Some((rate, 187_500)));
+            find(&bytes, TCA_TBF_PBURST).and_then(number)
+        };
+        assert_eq!(peak(625_000, 12_500_000), Some(77_680));
+        assert_eq!(peak(77_680, 12_500_000), None, "the burst says it");
+        assert_eq!(peak(625_000, UNHINDERED), None, "a peak must be above the rate");
     }
 
     #[test]

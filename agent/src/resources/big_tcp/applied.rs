@@ -27,9 +27,10 @@ impl Node {
             BigTcp::Bytes(bytes) => bytes,
             BigTcp::Auto => self.packets_of_ways_out(port).min(most),
         };
-        // A token bucket cuts what is larger than its burst, which costs more than it saves.
+        // A token bucket cuts what is too large for its queue, which costs more than it saves.
         let is_shaped = port.bandwidth.ingress.is_some() || port.bandwidth.egress.is_some();
-        Ok(Some(if is_shaped { USUAL_PACKETS } else { size }))
+        let is_kept_small = is_shaped || self.packet_sizing.has_shares;
+        Ok(Some(if is_kept_small { USUAL_PACKETS } else { size }))
     }
 
     /// The largest packets that every way out takes, and the uplink that the port names, which may not be its bridge's yet.

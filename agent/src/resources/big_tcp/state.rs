@@ -12,6 +12,8 @@ use crate::config::Config;
 pub(crate) struct PacketSizing {
     /// Of networks that do not say it.
     pub(super) mode: BigTcp,
+    /// Whether an uplink's queue is shared out: it has room for some packets of 64 KiB, and would lose larger ones.
+    pub(super) has_shares: bool,
     /// The device to nodes that are not on the link, if the agent may have one.
     pub(super) tunnel: Option<String>,
     /// The ways out as they were found last, and when that was.
@@ -21,6 +23,7 @@ pub(crate) struct PacketSizing {
 impl PacketSizing {
     pub(crate) fn new(config: &Config) -> Self {
         let tunnel = config.cluster.as_ref().map(|cluster| cluster.vxlan.device.clone());
-        Self { mode: config.big_tcp, tunnel, ways_out: None }
+        let has_shares = config.uplinks.values().any(|uplink| uplink.guarantee);
+        Self { mode: config.big_tcp, has_shares, tunnel, ways_out: None }
     }
 }
