@@ -10,11 +10,14 @@ use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::resources::Node;
 
+/// Kinds of links by which nothing leaves.
+const DEAD_ENDS: [&str; 3] = ["dummy", "ifb", "nlmon"];
+
 /// How long what was found is taken for true: routes and hardware seldom change.
 const PERIOD: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// The links by which packets leave the node, those below others among them. None are known where the kernel cannot say.
+    /// The links by which packets leave the node, those below others among them. Where the kernel cannot say, one that takes nothing large.
     pub(super) fn packet_ways_out(&mut self) -> Vec<Link> {
         let now = failpoints::now();
         if let Some((at, known)) = &self.packet_sizing.ways_out
@@ -24,7 +27,7 @@ impl Node {
         }
         let found = self.find_packet_ways_out().unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot find the ways out of the node: packets stay at 64 KiB");
-            Vec::new()
+            vec![Link::default()]
         });
         self.packet_sizing.ways_out = Some((now, found.clone()));
         found
@@ -42,6 +45,10 @@ impl Node {
         for index in indexes {
             due.extend(self.kernel.link(index)?);
         }
+        if due.is_empty() {
+            due = self.kernel.links()?;
+            due.retain(|link| self.leads_elsewhere(link));
+        }
         let mut found = BTreeMap::new();
         while let Some(link) = due.pop() {
             if !link.loopback && !found.contains_key(&link.index) {
@@ -50,6 +57,12 @@ impl Node {
             }
         }
         Ok(found.into_values().collect())
+    }
+
+    /// Whether a link that is nobody's port may lead out of a node without default routes and uplinks.
+    fn leads_elsewhere(&self, link: &Link) -> bool {
+        let is_dead_end = link.kind.as_deref().is_some_and(|kind| DEAD_ENDS.contains(&kind));
+        link.up && link.master.is_none() && !is_dead_end && !self.is_known(link.index)
     }
 
     /// The links that a link hands its packets to. A bridge with attachments hands them to its uplinks, which are known, and to containers.
@@ -66,10 +79,10 @@ impl Node {
     }
 }
 
-/// The largest packets that all of these take: 64 KiB where one cannot take more or does not say, or where there is none.
+/// The largest packets that all of these take: 64 KiB where one cannot take more or does not say.
 pub(super) fn taken_by_all<'a>(ways_out: impl Iterator<Item = &'a Link>) -> u32 {
     let possible = ways_out.map(|link| link.largest_packets.possible).min();
-    possible.unwrap_or(USUAL_PACKETS).clamp(USUAL_PACKETS, LARGEST_PACKETS)
+    possible.unwrap_or(LARGEST_PACKETS).clamp(USUAL_PACKETS, LARGEST_PACKETS)
 }
 
 #[cfg(test)]
@@ -90,7 +103,7 @@ mod tests {
     #[test]
     fn packets_are_as_large_as_every_way_out_takes_them() {
         for (possible, size) in [
-            (&[][..], 65_536),
+            (&[][..], 524_280),
             (&[524_280], 524_280),
             (&[524_280, 131_072], 131_072),
             (&[524_280, 65_536], 65_536),
