@@ -20,6 +20,8 @@ mod authority;
 mod bad_input;
 #[path = "netns/bandwidth.rs"]
 mod bandwidth;
+#[path = "netns/big_tcp.rs"]
+mod big_tcp;
 #[path = "netns/bridged_host_ports.rs"]
 mod bridged_host_ports;
 #[path = "netns/bugreport.rs"]

@@ -103,6 +103,7 @@ const SUITES: [Kind; 6] = [
             ("unrecorded::", USER_SPACE),
             ("unwritable::", USER_SPACE),
             ("bandwidth::", RATES),
+            ("big_tcp::", "older kernels have no packets of more than 64 KiB"),
             ("evasion::", RATES),
             ("subnets::", RATES),
             ("soak::", RATES),

@@ -1,0 +1,215 @@
+//! Packets of more than 64 KiB (`bigTcp`): both ends of a veth take what all ways out take, and streams of such packets arrive as they
+//! were sent, between containers, translated, and shaped.
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shunt_lab::{Namespace, Node, Sandbox, patience, uninterrupted};
+use shunt_netlink::Connection;
+use shunt_netlink::link::{LargestPackets, Link, Selector, link};
+
+use crate::bandwidth::{ABSURD, RATE, assert_limited};
+use crate::masquerade::{NODE, OUTSIDE, World};
+use crate::stage::Stage;
+
+const USUAL: u32 = 65_536;
+const LARGEST: u32 = 524_280;
+const SOME: u32 = 196_608;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Bytes that are written at once, and how often.
+const PIECE: usize = 1 << 20;
+const PIECES: usize = 128;
+
+fn sizes(namespace: &Namespace, ifname: &str) -> LargestPackets {
+    let asked = || {
+        let found: Option<Link> = Connection::open().unwrap().get(link(Selector::Name(ifname))).unwrap();
+        found.unwrap_or_else(|| panic!("there is no {ifname}")).largest_packets
+    };
+    namespace.enter(asked).unwrap()
+}
+
+fn assert_both_ends_take(node: &Node, sandbox: &Sandbox, size: u32) {
+    let host = node.agent().port(sandbox.id()).unwrap().host_ifname;
+    for (namespace, ifname) in [(node.namespace(), host.as_str()), (sandbox.namespace(), "eth0")] {
+        let LargestPackets { ipv6, ipv4, .. } = sizes(namespace, ifname);
+        assert_eq!((ipv6, ipv4), (size, size), "{ifname} of {}", sandbox.id());
+    }
+}
+
+fn piece(number: usize) -> Vec<u8> {
+    (0..PIECE).map(|at| (number + at / 7) as u8).collect()
+}
+
+fn send(mut by: TcpStream) {
+    by.set_write_timeout(Some(patience(PATIENCE))).unwrap();
+    (0..PIECES).for_each(|number| by.write_all(&piece(number)).unwrap());
+}
+
+fn receive(mut by: TcpStream) {
+    by.set_read_timeout(Some(patience(PATIENCE))).unwrap();
+    let mut heard = vec![0; PIECE];
+    for number in 0..PIECES {
+        uninterrupted(|| by.read_exact(&mut heard)).unwrap();
+        assert!(heard == piece(number), "piece {number} is what was sent");
+    }
+}
+
+/// A connection to a server at `own`, which its client finds at `there`.
+fn connect(
+    client: &Namespace,
+    server: &Namespace,
+    (own, there): (SocketAddr, SocketAddr),
+) -> (TcpStream, TcpStream) {
+    let listener = server.enter(|| TcpListener::bind(own).unwrap()).unwrap();
+    let asked = || TcpStream::connect_timeout(&there, patience(PATIENCE)).unwrap();
+    let client = client.enter(asked).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+/// Bytes of an average packet while a container sends a stream, which arrives as it was sent.
+fn average(node: &Node, container: &str, (from, to): (TcpStream, TcpStream)) -> u64 {
+    let before = node.agent().port(container).unwrap().from;
+    thread::scope(|scope| {
+        scope.spawn(|| send(from));
+        receive(to);
+    });
+    let after = node.agent().port(container).unwrap().from;
+    (after.bytes - before.bytes) / (after.packets - before.packets).max(1)
+}
+
+/// The average packet of a stream from the first container to each address of the second.
+fn averages(stage: &Stage) -> Vec<u64> {
+    let [one, two, ..] = &stage.sandboxes[..] else { panic!("two containers are needed") };
+    let stream = |address: IpAddr| {
+        let there = SocketAddr::new(address, 7000);
+        average(&stage.node, one.id(), connect(one.namespace(), two.namespace(), (there, there)))
+    };
+    two.addresses().into_iter().map(stream).collect()
+}
+
+fn two_containers(mut stage: Stage, value: Option<Value>) -> Stage {
+    if let Some(value) = value {
+        stage.network = stage.network.clone().with("bigTcp", value);
+    }
+    stage.add("one");
+    stage.add("two");
+    stage.node.settle().unwrap();
+    stage
+}
+
+#[test]
+fn streams_between_containers_have_packets_of_more_than_64_kib() {
+    let stage = two_containers(Stage::empty(), None);
+    for sandbox in &stage.sandboxes {
+        assert_both_ends_take(&stage.node, sandbox, LARGEST);
+    }
+    for average in averages(&stage) {
+        assert!(average > USUAL.into(), "{average} bytes a packet");
+    }
+    for sandbox in &stage.sandboxes {
+        sandbox.delete(&stage.node, &stage.network).unwrap();
+    }
+    assert_eq!(stage.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_network_says_the_size_and_without_one_the_agents_file() {
+    for (file, value, size) in [
+        ("big_tcp = 'off'", None, USUAL),
+        ("big_tcp = 196608", None, SOME),
+        ("big_tcp = 'off'", Some(json!("auto")), LARGEST),
+        ("", Some(json!("off")), USUAL),
+        ("", Some(json!(SOME)), SOME),
+    ] {
+        let stage = two_containers(Stage::empty_by(file), value);
+        for sandbox in &stage.sandboxes {
+            assert_both_ends_take(&stage.node, sandbox, size);
+        }
+        if size == USUAL {
+            for average in averages(&stage) {
+                assert!(average <= USUAL.into(), "{average} bytes a packet");
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_are_no_larger_than_every_way_out_takes_them() {
+    let stage = Stage::empty();
+    let node = stage.node.namespace();
+    let ip = |words: &str| node.command("ip", &words.split(' ').collect::<Vec<_>>()).unwrap();
+    // A tap takes no more than 64 KiB.
+    ip("tuntap add up1 mode tap");
+    ip("address add 192.0.2.1/24 dev up1");
+    ip("link set up1 up");
+    ip("route add default via 192.0.2.9");
+    let stage = two_containers(stage, None);
+    assert_both_ends_take(&stage.node, &stage.sandboxes[0], USUAL);
+}
+
+#[test]
+fn masqueraded_streams_leave_in_large_packets_by_programs_and_by_the_kernel() {
+    for by_kernel in [false, true] {
+        let mut world = World::new();
+        if by_kernel {
+            for rules in [
+                "add table inet other",
+                "add chain inet other forward { type filter hook forward priority 0 ; }",
+                "add rule inet other forward udp dport 9 drop",
+            ] {
+                world.node.namespace().command("nft", &[rules]).unwrap();
+            }
+        }
+        world.add("one");
+        world.node.settle().unwrap();
+        assert_both_ends_take(&world.node, &world.sandboxes[0], LARGEST);
+        let LargestPackets { ipv6, ipv4, .. } = sizes(world.node.namespace(), "up0");
+        assert_eq!((ipv6, ipv4), (LARGEST, LARGEST), "or the kernel cuts what leaves there");
+        for address in OUTSIDE {
+            let there = SocketAddr::new(address.parse().unwrap(), 7000);
+            let ends = connect(world.sandboxes[0].namespace(), &world.outside, (there, there));
+            let average = average(&world.node, "one", ends);
+            assert!(average > USUAL.into(), "{average} bytes a packet to {there}, by the kernel: {by_kernel}");
+        }
+    }
+}
+
+#[test]
+fn what_a_host_ports_container_answers_is_in_large_packets() {
+    let mut world = World::new();
+    let mapping = json!({ "portMappings": [{ "hostPort": 8080, "containerPort": 7000, "protocol": "tcp" }] });
+    world.network = world.network.clone().with("runtimeConfig", mapping);
+    world.add("one");
+    world.node.settle().unwrap();
+    let one = &world.sandboxes[0];
+    let own = one.addresses().into_iter().find(IpAddr::is_ipv4).unwrap();
+    let places = (SocketAddr::new(own, 7000), SocketAddr::new(NODE[0].parse().unwrap(), 8080));
+    let (client, server) = connect(&world.outside, one.namespace(), places);
+    let average = average(&world.node, "one", (server, client));
+    assert!(average > USUAL.into(), "{average} bytes a packet");
+}
+
+#[test]
+fn a_limited_container_has_its_rate_of_a_sender_of_large_packets() {
+    let mut stage = two_containers(Stage::empty(), None);
+    let plain = stage.network.clone();
+    for direction in ["ingress", "egress"] {
+        let limits =
+            json!({ "bandwidth": { format!("{direction}Rate"): RATE, format!("{direction}Burst"): ABSURD } });
+        stage.network = plain.clone().with("runtimeConfig", limits);
+        stage.add(direction);
+    }
+    stage.node.settle().unwrap();
+    let [one, _, received, sends] = &stage.sandboxes[..] else { panic!("four were added") };
+    for limited in [received, sends] {
+        assert_both_ends_take(&stage.node, limited, USUAL);
+    }
+    assert_both_ends_take(&stage.node, one, LARGEST);
+    assert_limited(one, received);
+    assert_limited(sends, one);
+}
