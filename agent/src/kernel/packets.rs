@@ -9,10 +9,8 @@ use shunt_netlink::route::next_hop_of_node;
 use super::{Kernel, KernelError};
 
 /// Addresses that nobody has (RFC 5737, RFC 3849): the way there is the default route's.
-const ELSEWHERE: [IpAddr; 2] = [
-    IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)),
-    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
-];
+const ELSEWHERE: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 
 impl Kernel {
     /// The interfaces of the default routes, by ifindex.

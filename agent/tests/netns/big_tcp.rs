@@ -174,7 +174,10 @@ fn masqueraded_streams_leave_in_large_packets_by_programs_and_by_the_kernel() {
             let there = SocketAddr::new(address.parse().unwrap(), 7000);
             let ends = connect(world.sandboxes[0].namespace(), &world.outside, (there, there));
             let average = average(&world.node, "one", ends);
-            assert!(average > USUAL.into(), "{average} bytes a packet to {there}, by the kernel: {by_kernel}");
+            assert!(
+                average > USUAL.into(),
+                "{average} bytes a packet to {there}, by the kernel: {by_kernel}"
+            );
         }
     }
 }

@@ -75,10 +75,8 @@ pub fn set_packet_sizes(index: u32, sizes: PacketSizes) -> Request {
         Some(LinkAttribute::GsoIpv4MaxSize(ipv4)),
         merges.then_some(LinkAttribute::GroIpv4MaxSize(ipv4)),
     ];
-    let message = attributes
-        .into_iter()
-        .flatten()
-        .fold(selector.message(), LinkMessageBuilder::append_extra_attribute);
+    let message =
+        attributes.into_iter().flatten().fold(selector.message(), LinkMessageBuilder::append_extra_attribute);
     set(format!("set the largest packets of {selector}"), message)
 }
 

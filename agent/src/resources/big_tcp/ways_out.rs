@@ -70,10 +70,12 @@ impl Node {
         match link.kind.as_deref() {
             Some("bridge") if self.registry.bridge(link.index).is_some() => Ok(Vec::new()),
             Some("bridge" | "bond" | "team") => self.kernel.ports(link.index),
-            Some("vlan" | "macvlan" | "ipvlan") => match link.peer.filter(|_| link.peer_namespace.is_none()) {
-                Some(below) => Ok(self.kernel.link(below)?.into_iter().collect()),
-                None => Ok(Vec::new()),
-            },
+            Some("vlan" | "macvlan" | "ipvlan") => {
+                match link.peer.filter(|_| link.peer_namespace.is_none()) {
+                    Some(below) => Ok(self.kernel.link(below)?.into_iter().collect()),
+                    None => Ok(Vec::new()),
+                }
+            }
             _ => Ok(Vec::new()),
         }
     }
