@@ -162,6 +162,7 @@ impl Bench<'_> {
             Part::NodesVxlan => self.nodes(Way::Vxlan, results),
             Part::Policed => self.policed(results),
             Part::Watched => self.watched(results),
+            Part::BigTcp => self.big_tcp(results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -282,6 +283,29 @@ impl Bench<'_> {
         // The first one twice: the same path measured against itself is the noise of this run.
         let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
         self.paths_of(&contestants, |name| format!("{name}-watched"), "while drops are watched", results)
+    }
+
+    fn big_tcp(&mut self, results: &mut Results) -> Result<()> {
+        let inside = vec![
+            Contestant::bare_veth(self.lab)?,
+            Contestant::shunt(self.lab)?,
+            Contestant::shunt_of_64_kib(self.lab)?,
+        ];
+        let out = vec![Contestant::leaving(self.lab, "off")?, Contestant::leaving(self.lab, "auto")?];
+        for (all, which, whose) in [(inside, "big-tcp", "large packets"), (out, "big-tcp-out", "masqueraded")]
+        {
+            // The first one twice: the same path measured against itself is the noise of this run.
+            let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
+            for workload in [Workload::Stream(1), Workload::Stream(8)] {
+                self.interrupt.check()?;
+                let plan = Plan { rounds: STREAM_ROUNDS, bound: self.options.bound() };
+                let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
+                let name = format!("{}-{which}", compared.name);
+                let title = format!("{}, {whose}", compared.title);
+                self.keep(Comparison { name, title, ..compared }, results)?;
+            }
+        }
+        Ok(())
     }
 
     fn programs(&mut self, results: &mut Results) -> Result<()> {

@@ -11,6 +11,7 @@ use shunt_lab::{BareVeth, Binaries, Daemon, Interrupt, Lab, Namespace, Network, 
 
 use crate::crowd::PER_BRIDGE;
 use crate::nodes::{Nodes, Way};
+use crate::outside::{OUTSIDE, join};
 use crate::screen::Screen;
 
 /// A policy of somebody else's that lets everything pass: the shape of a NetworkPolicy engine's.
@@ -37,6 +38,15 @@ enum Ends {
     Bare(BareVeth),
     Attached(Box<Attached>),
     Apart(Box<Nodes>),
+    Leaving(Box<Leaving>),
+}
+
+/// A container on a node, and a host outside that sees the node's address.
+struct Leaving {
+    client: Sandbox,
+    #[allow(dead_code, reason = "it is there as long as this is")]
+    node: Node,
+    outside: Namespace,
 }
 
 /// Two containers on a node, and others that are there too.
@@ -73,6 +83,24 @@ impl Contestant {
     /// Our plugin and our agent.
     pub(crate) fn shunt(lab: &Lab) -> Result<Self> {
         Ok(Self::new("shunt", "shunt", served(lab, Node::start(lab, "shunt")?)?))
+    }
+
+    /// The same in packets of 64 KiB.
+    pub(crate) fn shunt_of_64_kib(lab: &Lab) -> Result<Self> {
+        let node = Node::start_by(lab, "shunt-64k", "big_tcp = 'off'")?;
+        Ok(Self::new("shunt-64k", "shunt, packets of 64 KiB", served(lab, node)?))
+    }
+
+    /// From a container of ours to a host outside, masqueraded, with this `big_tcp`.
+    pub(crate) fn leaving(lab: &Lab, big_tcp: &str) -> Result<Self> {
+        let name = format!("leaving-{big_tcp}");
+        let node = Node::start_by(lab, &name, &format!("big_tcp = '{big_tcp}'"))?;
+        let outside = lab.namespace(&format!("{name}-outside"))?;
+        join(&node, &outside)?;
+        let network = node.network("bench", "cni0", &[SUBNET]).with("ipMasq", json!(true));
+        let client = Sandbox::start(lab, &node, &network, &format!("{name}-client"))?;
+        let ends = Ends::Leaving(Box::new(Leaving { client, node, outside }));
+        Ok(Self::new(&name, &format!("shunt, big_tcp = '{big_tcp}'"), ends))
     }
 
     /// The same while somebody watches what is dropped.
@@ -179,6 +207,7 @@ impl Contestant {
             Ends::Bare(veth) => Ok(veth.path()),
             Ends::Attached(pair) => Path::between(&pair.client, &pair.server),
             Ends::Apart(nodes) => Path::between(&nodes.client, &nodes.server),
+            Ends::Leaving(out) => Ok(Path::direct(out.client.namespace(), &out.outside, OUTSIDE.into())),
         }
     }
 

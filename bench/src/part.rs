@@ -45,6 +45,8 @@ pub(crate) enum Part {
     Policed,
     /// Between two containers while `drops --watch` runs, beside the same while nobody watches
     Watched,
+    /// Streams in packets of more than 64 KiB, between two containers and out of the node, beside the same in packets of 64 KiB
+    BigTcp,
     /// What the verifier makes of the programs
     Programs,
 }
@@ -76,6 +78,7 @@ impl Part {
             | Self::NodesVxlan
             | Self::Policed
             | Self::Watched
+            | Self::BigTcp
             | Self::Programs => None,
         }
     }
