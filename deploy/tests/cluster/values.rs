@@ -54,6 +54,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         "masquerade": "kernel",
         "filters": "auto",
         "filter_lease": "500ms",
+        "big_tcp": 131072,
         "grace_periods": "normal",
         "uplinks": { "eth0": { "egress": "10G", "ingress": "2.5G", "factor": 1, "reserve": "100M",
                                "networks": ["pods"], "xdp": "off", "guarantee": true }, "eth1.5": {} },
@@ -68,6 +69,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         masquerade = "kernel"
         filters = "auto"
         filter_lease = "500ms"
+        big_tcp = 131072
         grace_periods = "normal"
         [api]
         cni_path = ["/opt/cni/bin"]
