@@ -55,12 +55,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if and (include "shunt.publishes" .) .Values.kubernetes.claims (ne .Values.kubernetes.publish "node") }}yes{{ end }}
 {{- end }}
 
-{{/* The agent's configuration file. Helm's numbers are floating, and three keys are whole numbers. */}}
+{{/* The agent's configuration file. Helm's numbers are floating, and some keys are whole numbers; one may be a word. */}}
 {{- define "shunt.agentToml" -}}
 {{- $config := deepCopy .Values.agent.config -}}
-{{- range $key := list "max_flows" "max_flows_per_container" "mark_mask" -}}
+{{- range $key := list "max_flows" "max_flows_per_container" "mark_mask" "big_tcp" -}}
 {{- with get $config $key -}}
+{{- if not (kindIs "string" .) -}}
 {{- $config = set $config $key (int64 .) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if ne .Values.kubernetes.publish "off" -}}
