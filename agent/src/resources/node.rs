@@ -58,6 +58,13 @@ pub(crate) type Entries = BTreeMap<u32, Port>;
 /// Counter slots of an earlier agent's ports, by ifindex.
 pub(crate) type PreviousSlots = HashMap<u32, u32>;
 
+/// Loads the programs, and takes over what an earlier agent's have.
+fn load(config: &Config, grace_periods: GracePeriods) -> Result<Datapath, DatapathError> {
+    let datapath = Datapath::open(config, grace_periods)?;
+    handover::enter(&datapath);
+    Ok(datapath)
+}
+
 /// What the agent keeps of its node: what is desired, the state of each resource, and the ways to the kernel.
 pub(crate) struct Node {
     pub(crate) store: Store,
@@ -145,8 +152,7 @@ impl Node {
     /// The kernel's; attached programs keep serving.
     pub(crate) fn open(config: &Config, store: Store) -> Result<Self, KernelError> {
         let grace_periods = GracePeriods::open(config.grace_periods);
-        let (datapath, sweeping) = (Datapath::open(config, grace_periods.clone())?, Sweeping::default());
-        handover::enter(&datapath);
+        let (datapath, sweeping) = (load(config, grace_periods.clone())?, Sweeping::default());
         let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.shared.counters));
         Ok(Self {
             store,
