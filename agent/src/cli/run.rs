@@ -129,6 +129,7 @@ impl Run {
             filters: None,
             filter_lease: None,
             filter_host_ports: None,
+            big_tcp: None,
             grace_periods: None,
             uplinks: self.uplink.into_iter().map(|name| (name, UplinkOptions::default())).collect(),
             kubernetes: None,
