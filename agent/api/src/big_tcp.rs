@@ -11,13 +11,39 @@ pub const USUAL_PACKETS: u32 = 65_536;
 /// The most that they can take (`GSO_MAX_SIZE`, Linux 5.19).
 pub const LARGEST_PACKETS: u32 = 8 * 65_535;
 
+/// The largest packets in bytes that a veth's ends are handed, and merge, by family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packets {
+    /// Of IPv4.
+    pub ipv4: u32,
+    /// Of IPv6.
+    pub ipv6: u32,
+}
+
+impl Packets {
+    /// What a veth takes unless it is told otherwise.
+    pub const USUAL: Self = Self::of_both(USUAL_PACKETS);
+
+    /// The same size of both families.
+    #[must_use]
+    pub const fn of_both(size: u32) -> Self {
+        Self { ipv4: size, ipv6: size }
+    }
+
+    /// Whether those of any family are larger than usual.
+    #[must_use]
+    pub fn are_large(self) -> bool {
+        self.ipv4.max(self.ipv6) > USUAL_PACKETS
+    }
+}
+
 /// The sizes that may be asked for.
 const BYTES: RangeInclusive<u32> = USUAL_PACKETS..=LARGEST_PACKETS;
 
 /// How large the packets of a veth are: `auto`, `off` or a number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BigTcp {
-    /// As large as every way out of the node takes them.
+    /// Those of IPv4 as large as every way out of the node takes them, those of IPv6 64 KiB: Linux 6.18 forwards larger ones badly.
     #[default]
     Auto,
     /// 64 KiB.

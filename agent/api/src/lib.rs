@@ -33,7 +33,7 @@ mod watch;
 pub use attachment::{BridgePort, Interface};
 pub use attachment_key::AttachmentKey;
 pub use bandwidth::{Bandwidth, Rate};
-pub use big_tcp::{BigTcp, LARGEST_PACKETS, USUAL_PACKETS};
+pub use big_tcp::{BigTcp, LARGEST_PACKETS, Packets, USUAL_PACKETS};
 pub use capacity::{Allocation, CapacityReport, CarriedReport, PoolReport, SlotsReport, UplinkReport};
 pub use client::{Client, ClientError, DEFAULT_SOCKET, SOCKET_ENV, connect, socket_path};
 pub use envelope::{Envelope, EnvelopeError, PREVIOUS_VERSION, VERSION};

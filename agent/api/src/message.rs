@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::big_tcp::Packets;
 use crate::capacity::CapacityReport;
 use crate::event::Event;
 use crate::explain::{Explanation, Origin, Question};
@@ -265,9 +266,9 @@ pub enum Reply {
 pub struct Attached {
     /// The programs on the port's host end and on its bridge.
     pub programs: Vec<ProgramReport>,
-    /// The largest packets in bytes that the container's end of the veth is to be handed, and to merge; none where it stays as it is.
+    /// The largest packets that the container's end of the veth is to be handed, and to merge; none where it stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packets: Option<u32>,
+    pub packets: Option<Packets>,
 }
 
 /// What was forgotten.

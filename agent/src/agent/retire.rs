@@ -37,6 +37,7 @@ impl Agent {
         node.update_nat_ingress();
         let mut left: Vec<_> = node.relocation_warnings().collect();
         left.extend(replace(&Rules::default()).err().map(|error| error.to_string()));
+        left.extend(node.return_packet_sizes());
         left.extend(node.datapath.remove_pins());
         left.extend(node.attached_still());
         left

@@ -97,8 +97,8 @@ pub struct Options {
     /// Whether others' rules are asked for host ports as `filters` says: the kernel opens their connections then.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md#host-ports")))]
     pub filter_host_ports: Option<bool>,
-    /// How large the packets of containers' veths are, of networks that do not say it: `auto` is as large as every way out of the node takes
-    /// them, `off` 64 KiB.
+    /// How large the packets of containers' veths are, of networks that do not say it: `auto` has those of IPv4 as large as every way out of the
+    /// node takes them, `off` 64 KiB.
     #[cfg_attr(
         test,
         schemars(

@@ -41,15 +41,15 @@ impl Node {
         self.forget_the_gone(&port, mac)?;
         let port = self.claimed(port)?;
         validation::port(&port)?;
-        let size = self.packet_size(&port, &host)?;
+        let sizes = self.packet_sizes(&port, &host)?;
         if self.is_attached_already(&port)? {
             self.set_up(&port, &host, set_up)?;
-            let packets = self.enlarge(&port, &host, size);
+            let packets = self.enlarge(&port, &host, sizes);
             return Ok(Attached { packets, ..self.programs_of(&port) });
         }
         self.warn_of_missing_pod(&port);
         self.establish(port.clone(), mac, (&host, bridge), set_up)?;
-        let packets = self.enlarge(&port, &host, size);
+        let packets = self.enlarge(&port, &host, sizes);
         self.log_bypassed(&port);
         self.tell_claimed(&port);
         Ok(Attached { packets, ..self.programs_of(&port) })

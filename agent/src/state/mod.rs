@@ -6,6 +6,7 @@
 
 mod claims;
 mod departed;
+mod enlarged;
 mod name;
 pub mod plugin_directories;
 mod record;
@@ -13,6 +14,7 @@ mod recorded;
 mod relocation;
 mod store;
 
+pub use enlarged::Enlarged;
 pub use record::{FORMAT, Record, RecordError};
 pub use recorded::{Recorded, recorded};
 pub use relocation::{Phase, Relocation};

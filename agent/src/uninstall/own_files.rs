@@ -16,11 +16,13 @@ const NETWORKS: &[Own] =
     &[Own::file(|name| name.strip_suffix(".new").unwrap_or(name).ends_with(".conflist"))];
 
 /// Files of the state directory itself.
-const FILES: [&str; 7] = [
+const FILES: [&str; 9] = [
     "lock",
     "probe",
     "departed.json",
     "departed.json.unfinished",
+    "enlarged.json",
+    "enlarged.json.unfinished",
     "cluster.json",
     ".cluster.json.new",
     "cluster.json.shunt-unfinished",

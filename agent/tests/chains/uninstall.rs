@@ -1,10 +1,13 @@
 //! `shunt-agent uninstall` under living containers: their traffic goes on, and nothing of shunt's is left.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use nix::mount::{MsFlags, mount};
 use serde_json::json;
 use shunt_lab::{Protocol, Sandbox};
+use shunt_netlink::Connection;
+use shunt_netlink::link::{LargestPackets, links};
 
 use crate::drop_in::{DropIn, assert_masqueraded, container_rules, host_port, portmap, text};
 use crate::portmap::HOST_PORT;
@@ -25,14 +28,27 @@ fn assert_all_served(stage: &Stage, server: &Sandbox, client: &Sandbox) {
     assert_masqueraded(stage, client.namespace());
 }
 
+/// What the node's interfaces are handed, by name.
+fn packet_sizes(stage: &Stage) -> BTreeMap<String, LargestPackets> {
+    let listed = stage.node.namespace().enter(|| Connection::open().unwrap().list(links()).unwrap()).unwrap();
+    listed.into_iter().map(|link| (link.name, link.largest_packets)).collect()
+}
+
+/// Whether interfaces that were there `before` are handed what they were.
+fn are_as_before(stage: &Stage, before: &BTreeMap<String, LargestPackets>) -> bool {
+    packet_sizes(stage).into_iter().all(|(name, now)| before.get(&name).is_none_or(|then| *then == now))
+}
+
 fn goes_on_without_shunt(is_running: bool) {
     let Some(mut stage) = Stage::set() else { return };
     stage.outside.command("ip", &["route", "del", "default"]).unwrap();
     let drop_in = DropIn::before(&stage).install();
     let plain = drop_in.network(&stage);
     let mapped = plain.clone().then(portmap(&stage, HOST_PORT, PORT));
+    let before = packet_sizes(&stage);
     let server = stage.start(&mapped, "server");
     let client = stage.start(&plain, "client");
+    assert!(!are_as_before(&stage, &before), "the way out takes larger packets");
     assert_all_served(&stage, &server, &client);
     stage.assert_fast(&server, &client);
     assert_eq!(container_rules(&stage), Vec::<String>::new());
@@ -56,6 +72,7 @@ fn goes_on_without_shunt(is_running: bool) {
     drop(echo);
     assert!(output.status.success(), "{}\n{}", text(&output), stage.node.agent().log_tail());
     drop_in.assert_gone(&stage);
+    assert!(are_as_before(&stage, &before));
     assert_all_served(&stage, &server, &client);
     assert_eq!(notes(&stage), 2, "for whoever deletes the containers");
     // The plugins that were there before take down what they did not make.

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shunt_agent_api::Packets;
 use shunt_lab::{Namespace, Node, Sandbox, patience, uninterrupted};
 use shunt_netlink::Connection;
 use shunt_netlink::link::{LargestPackets, Link, Selector, link};
@@ -18,6 +19,9 @@ use crate::stage::Stage;
 const USUAL: u32 = 65_536;
 const LARGEST: u32 = 524_280;
 const SOME: u32 = 196_608;
+
+/// On a node all of whose ways out take the largest.
+const AUTO: Packets = Packets { ipv4: LARGEST, ipv6: USUAL };
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -33,11 +37,12 @@ fn sizes(namespace: &Namespace, ifname: &str) -> LargestPackets {
     namespace.enter(asked).unwrap()
 }
 
-fn assert_both_ends_take(node: &Node, sandbox: &Sandbox, size: u32) {
+/// What both ends take of each family.
+fn assert_both_ends_take(node: &Node, sandbox: &Sandbox, taken: Packets) {
     let host = node.agent().port(sandbox.id()).unwrap().host_ifname;
     for (namespace, ifname) in [(node.namespace(), host.as_str()), (sandbox.namespace(), "eth0")] {
         let LargestPackets { ipv6, ipv4, .. } = sizes(namespace, ifname);
-        assert_eq!((ipv6, ipv4), (size, size), "{ifname} of {}", sandbox.id());
+        assert_eq!(Packets { ipv4, ipv6 }, taken, "{ifname} of {}", sandbox.id());
     }
 }
 
@@ -82,14 +87,19 @@ fn average(node: &Node, container: &str, (from, to): (TcpStream, TcpStream)) -> 
     (after.bytes - before.bytes) / (after.packets - before.packets).max(1)
 }
 
-/// The average packet of a stream from the first container to each address of the second.
-fn averages(stage: &Stage) -> Vec<u64> {
+/// Streams from the first container to each address of the second have packets of more than 64 KiB if their ends take such.
+fn assert_streams_have(stage: &Stage, packets: Packets) {
     let [one, two, ..] = &stage.sandboxes[..] else { panic!("two containers are needed") };
-    let stream = |address: IpAddr| {
+    for address in two.addresses() {
         let there = SocketAddr::new(address, 7000);
-        average(&stage.node, one.id(), connect(one.namespace(), two.namespace(), (there, there)))
-    };
-    two.addresses().into_iter().map(stream).collect()
+        let ends = connect(one.namespace(), two.namespace(), (there, there));
+        assert_is_of(packets, address, average(&stage.node, one.id(), ends));
+    }
+}
+
+fn assert_is_of(packets: Packets, address: IpAddr, average: u64) {
+    let size = if address.is_ipv4() { packets.ipv4 } else { packets.ipv6 };
+    assert_eq!(average > USUAL.into(), size > USUAL, "{average} bytes a packet to {address}");
 }
 
 fn two_containers(mut stage: Stage, value: Option<Value>) -> Stage {
@@ -106,11 +116,9 @@ fn two_containers(mut stage: Stage, value: Option<Value>) -> Stage {
 fn streams_between_containers_have_packets_of_more_than_64_kib() {
     let stage = two_containers(Stage::empty(), None);
     for sandbox in &stage.sandboxes {
-        assert_both_ends_take(&stage.node, sandbox, LARGEST);
+        assert_both_ends_take(&stage.node, sandbox, AUTO);
     }
-    for average in averages(&stage) {
-        assert!(average > USUAL.into(), "{average} bytes a packet");
-    }
+    assert_streams_have(&stage, AUTO);
     for sandbox in &stage.sandboxes {
         sandbox.delete(&stage.node, &stage.network).unwrap();
     }
@@ -119,22 +127,18 @@ fn streams_between_containers_have_packets_of_more_than_64_kib() {
 
 #[test]
 fn a_network_says_the_size_and_without_one_the_agents_file() {
-    for (file, value, size) in [
-        ("big_tcp = 'off'", None, USUAL),
-        ("big_tcp = 196608", None, SOME),
-        ("big_tcp = 'off'", Some(json!("auto")), LARGEST),
-        ("", Some(json!("off")), USUAL),
-        ("", Some(json!(SOME)), SOME),
+    for (file, value, packets) in [
+        ("big_tcp = 'off'", None, Packets::USUAL),
+        ("big_tcp = 196608", None, Packets::of_both(SOME)),
+        ("big_tcp = 'off'", Some(json!("auto")), AUTO),
+        ("", Some(json!("off")), Packets::USUAL),
+        ("", Some(json!(LARGEST)), Packets::of_both(LARGEST)),
     ] {
         let stage = two_containers(Stage::empty_by(file), value);
         for sandbox in &stage.sandboxes {
-            assert_both_ends_take(&stage.node, sandbox, size);
+            assert_both_ends_take(&stage.node, sandbox, packets);
         }
-        if size == USUAL {
-            for average in averages(&stage) {
-                assert!(average <= USUAL.into(), "{average} bytes a packet");
-            }
-        }
+        assert_streams_have(&stage, packets);
     }
 }
 
@@ -149,13 +153,19 @@ fn packets_are_no_larger_than_every_way_out_takes_them() {
     ip("link set up1 up");
     ip("route add default via 192.0.2.9");
     let stage = two_containers(stage, None);
-    assert_both_ends_take(&stage.node, &stage.sandboxes[0], USUAL);
+    assert_both_ends_take(&stage.node, &stage.sandboxes[0], Packets::USUAL);
 }
 
 #[test]
 fn masqueraded_streams_leave_in_large_packets_by_programs_and_by_the_kernel() {
-    for by_kernel in [false, true] {
+    for (by_kernel, value, packets) in [
+        (false, json!("auto"), AUTO),
+        (true, json!("auto"), AUTO),
+        (false, json!(LARGEST), Packets::of_both(LARGEST)),
+        (true, json!(LARGEST), Packets::of_both(LARGEST)),
+    ] {
         let mut world = World::new();
+        world.network = world.network.clone().with("bigTcp", value);
         if by_kernel {
             for rules in [
                 "add table inet other",
@@ -167,17 +177,13 @@ fn masqueraded_streams_leave_in_large_packets_by_programs_and_by_the_kernel() {
         }
         world.add("one");
         world.node.settle().unwrap();
-        assert_both_ends_take(&world.node, &world.sandboxes[0], LARGEST);
+        assert_both_ends_take(&world.node, &world.sandboxes[0], packets);
         let LargestPackets { ipv6, ipv4, .. } = sizes(world.node.namespace(), "up0");
-        assert_eq!((ipv6, ipv4), (LARGEST, LARGEST), "or the kernel cuts what leaves there");
+        assert_eq!(Packets { ipv4, ipv6 }, packets, "or the kernel cuts what leaves there");
         for address in OUTSIDE {
             let there = SocketAddr::new(address.parse().unwrap(), 7000);
             let ends = connect(world.sandboxes[0].namespace(), &world.outside, (there, there));
-            let average = average(&world.node, "one", ends);
-            assert!(
-                average > USUAL.into(),
-                "{average} bytes a packet to {there}, by the kernel: {by_kernel}"
-            );
+            assert_is_of(packets, there.ip(), average(&world.node, "one", ends));
         }
     }
 }
@@ -210,9 +216,9 @@ fn a_limited_container_has_its_rate_of_a_sender_of_large_packets() {
     stage.node.settle().unwrap();
     let [one, _, received, sends] = &stage.sandboxes[..] else { panic!("four were added") };
     for limited in [received, sends] {
-        assert_both_ends_take(&stage.node, limited, USUAL);
+        assert_both_ends_take(&stage.node, limited, Packets::USUAL);
     }
-    assert_both_ends_take(&stage.node, one, LARGEST);
+    assert_both_ends_take(&stage.node, one, AUTO);
     assert_limited(one, received);
     assert_limited(sends, one);
 }

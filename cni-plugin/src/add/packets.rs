@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use shunt_agent_api::{Attached, Reply, USUAL_PACKETS};
+use shunt_agent_api::{Attached, Packets, Reply, USUAL_PACKETS};
 use shunt_netlink::link::{PacketSizes, Selector, set_packet_sizes};
 
 use crate::error::Error;
@@ -28,10 +28,11 @@ pub(super) fn enlarge(
     (index, mtu): (u32, u32),
     attached: &Reply,
 ) -> Result<(), Error> {
-    let Reply::Attached(Attached { packets: Some(size), .. }) = attached else { return Ok(()) };
-    let has_room = *size <= USUAL_PACKETS || make_room(sandbox, plan, (index, mtu));
-    let ipv6 = if has_room { *size } else { USUAL_PACKETS };
-    sandbox.netlink.run(set_packet_sizes(index, PacketSizes { ipv6, ipv4: *size, merges: true }))?;
+    let Reply::Attached(Attached { packets: Some(packets), .. }) = attached else { return Ok(()) };
+    let Packets { ipv4, ipv6 } = *packets;
+    let has_room = ipv6 <= USUAL_PACKETS || make_room(sandbox, plan, (index, mtu));
+    let ipv6 = if has_room { ipv6 } else { USUAL_PACKETS };
+    sandbox.netlink.run(set_packet_sizes(index, PacketSizes { ipv6, ipv4, merges: true }))?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Decides the size of a port's packets, and enlarges what they pass.
 
-use shunt_agent_api::{BigTcp, BridgePort, LARGEST_PACKETS, USUAL_PACKETS};
+use shunt_agent_api::{BigTcp, BridgePort, LARGEST_PACKETS, Packets, USUAL_PACKETS};
 use shunt_netlink::link::{LargestPackets, Link, PacketSizes};
 
 use super::ways_out::taken_by_all;
@@ -12,25 +12,27 @@ impl Node {
     ///
     /// # Errors
     /// [`Refusal::Unsupported`] where the kernel cannot have packets of the size that the configuration says.
-    pub(crate) fn packet_size(&mut self, port: &BridgePort, host: &Link) -> Result<Option<u32>, Refusal> {
+    pub(crate) fn packet_sizes(&mut self, port: &BridgePort, host: &Link) -> Result<Option<Packets>, Refusal> {
         let is_pair = port.vlan.is_none() && host.kind.as_deref() == Some("veth");
         if !is_pair || self.repairs.in_use.contains(&host.index) {
             return Ok(None);
         }
         let most = host.largest_packets.possible.clamp(USUAL_PACKETS, LARGEST_PACKETS);
-        let size = match port.service.big_tcp.unwrap_or(self.packet_sizing.mode) {
-            BigTcp::Off => USUAL_PACKETS,
+        let packets = match port.service.big_tcp.unwrap_or(self.packet_sizing.mode) {
+            BigTcp::Off => Packets::USUAL,
             BigTcp::Bytes(bytes) if bytes > most => {
                 let wanted = format!("packets of {bytes} bytes (`bigTcp`)");
                 return Err(Refusal::Unsupported { wanted, reason: "the kernel's veth takes 64 KiB" });
             }
-            BigTcp::Bytes(bytes) => bytes,
-            BigTcp::Auto => self.packets_of_ways_out(port).min(most),
+            BigTcp::Bytes(bytes) => Packets::of_both(bytes),
+            // Before Linux 6.3 none of IPv4 are larger.
+            BigTcp::Auto if host.largest_packets.ipv4 == 0 => Packets::USUAL,
+            BigTcp::Auto => Packets { ipv4: self.packets_of_ways_out(port).min(most), ..Packets::USUAL },
         };
         // A token bucket cuts what is too large for its queue, which costs more than it saves.
         let is_shaped = port.bandwidth.ingress.is_some() || port.bandwidth.egress.is_some();
         let is_kept_small = is_shaped || self.packet_sizing.has_shares;
-        Ok(Some(if is_kept_small { USUAL_PACKETS } else { size }))
+        Ok(Some(if is_kept_small { Packets::USUAL } else { packets }))
     }
 
     /// The largest packets that every way out takes, and the uplink that the port names, which may not be its bridge's yet.
@@ -41,31 +43,36 @@ impl Node {
         taken_by_all(ways_out.iter().chain(&named))
     }
 
-    /// Has a port's host end, and all that its packets pass, be handed packets of `size` bytes. Returns what the container's end is to be
+    /// Has a port's host end, and all that its packets pass, be handed packets of these sizes. Returns what the container's end is to be
     /// handed; none where that is what it has.
-    pub(crate) fn enlarge(&mut self, port: &BridgePort, host: &Link, size: Option<u32>) -> Option<u32> {
-        let size = size?;
+    pub(crate) fn enlarge(
+        &mut self,
+        port: &BridgePort,
+        host: &Link,
+        packets: Option<Packets>,
+    ) -> Option<Packets> {
+        let packets = packets?;
         let LargestPackets { possible, ipv6, ipv4 } = one_size(host.largest_packets);
-        if size == USUAL_PACKETS && possible == 0 {
+        if !packets.are_large() && possible == 0 {
             return None;
         }
-        if ipv6 != size || ipv4 != size {
-            let sizes = PacketSizes { ipv6: size, ipv4: size, merges: true };
+        if (Packets { ipv4, ipv6 }) != packets {
+            let sizes = PacketSizes { ipv6: packets.ipv6, ipv4: packets.ipv4, merges: true };
             if let Err(error) = self.kernel.set_packet_sizes(host.index, sizes) {
-                tracing::warn!(key = %port.key, size, %error, "packets stay as large as they were");
+                tracing::warn!(key = %port.key, ?packets, %error, "packets stay as large as they were");
                 return None;
             }
-        } else if size == USUAL_PACKETS {
+        } else if !packets.are_large() {
             return None;
         }
-        if size > USUAL_PACKETS {
-            self.enlarge_around(port, size);
+        if packets.are_large() {
+            self.enlarge_around(port, packets);
         }
-        Some(size)
+        Some(packets)
     }
 
     /// The same of the port's bridge, its gateway in a VLAN, and the ways out, which stay enlarged.
-    fn enlarge_around(&mut self, port: &BridgePort, size: u32) {
+    fn enlarge_around(&mut self, port: &BridgePort, packets: Packets) {
         let mut indexes = vec![port.bridge.index];
         if port.service.vlan_gateway.is_some() {
             let gateways = self.registry.gateways.iter();
@@ -77,37 +84,36 @@ impl Node {
         let mut links: Vec<Link> =
             indexes.into_iter().filter_map(|index| self.kernel.link(index).ok().flatten()).collect();
         links.extend(self.packet_ways_out());
-        for link in links {
-            if let Some(sizes) = enlarged(link.largest_packets, size)
-                && let Err(error) = self.kernel.set_packet_sizes(link.index, sizes)
-            {
-                tracing::warn!(link = link.name, size, %error, "the kernel cuts large packets that leave there");
-            }
-        }
-        self.note_enlarged(size);
+        let due = links.into_iter().filter_map(|link| {
+            let sizes = enlarged(link.largest_packets, packets)?;
+            Some((link, sizes))
+        });
+        let due: Vec<_> = due.collect();
+        self.enlarge_noted(&due);
+        self.note_enlarged(packets);
     }
 
     /// What was found of the ways out is as it was made.
-    fn note_enlarged(&mut self, size: u32) {
+    fn note_enlarged(&mut self, packets: Packets) {
         let known = self.packet_sizing.ways_out.iter_mut().flat_map(|(_, links)| links);
-        for LargestPackets { possible, ipv6, ipv4 } in known.map(|link| &mut link.largest_packets) {
-            let size = size.min(*possible);
-            (*ipv6, *ipv4) = (size.max(*ipv6), size.max(*ipv4));
+        for largest in known.map(|link| &mut link.largest_packets) {
+            if let Some(PacketSizes { ipv6, ipv4, .. }) = enlarged(*largest, packets) {
+                (largest.ipv6, largest.ipv4) = (ipv6, ipv4);
+            }
         }
     }
 }
 
-/// What a link is to be handed so that packets of `size` bytes pass, as far as its driver takes them; none where they do already. What it
-/// merges is not shunt's.
-fn enlarged(now: LargestPackets, size: u32) -> Option<PacketSizes> {
+/// What a link is to be handed so that such packets pass, as far as its driver takes them; none where they do already. What it merges is
+/// not shunt's.
+fn enlarged(now: LargestPackets, packets: Packets) -> Option<PacketSizes> {
     let LargestPackets { possible, ipv6, ipv4 } = one_size(now);
-    let size = size.min(possible);
-    let passes = ipv6 >= size && ipv4 >= size;
-    (!passes).then(|| PacketSizes { ipv6: ipv6.max(size), ipv4: ipv4.max(size), merges: false })
+    let (most6, most4) = (ipv6.max(packets.ipv6.min(possible)), ipv4.max(packets.ipv4.min(possible)));
+    ((most6, most4) != (ipv6, ipv4)).then_some(PacketSizes { ipv6: most6, ipv4: most4, merges: false })
 }
 
 /// Before Linux 6.3 there is one size for both families.
-fn one_size(now: LargestPackets) -> LargestPackets {
+pub(super) fn one_size(now: LargestPackets) -> LargestPackets {
     LargestPackets { ipv4: if now.ipv4 == 0 { now.ipv6 } else { now.ipv4 }, ..now }
 }
 
@@ -125,17 +131,20 @@ mod tests {
 
     #[test]
     fn a_way_out_is_enlarged_as_far_as_its_driver_goes_and_never_made_smaller() {
-        assert_eq!(enlarged(link(524_280, 65_536, 65_536), 131_072), sizes(131_072, 131_072));
-        assert_eq!(enlarged(link(100_000, 65_536, 65_536), 131_072), sizes(100_000, 100_000));
-        assert_eq!(enlarged(link(524_280, 65_536, 262_144), 131_072), sizes(131_072, 262_144));
-        assert_eq!(enlarged(link(524_280, 65_536, 0), 131_072), sizes(131_072, 131_072));
+        let both = Packets::of_both(131_072);
+        assert_eq!(enlarged(link(524_280, 65_536, 65_536), both), sizes(131_072, 131_072));
+        assert_eq!(enlarged(link(100_000, 65_536, 65_536), both), sizes(100_000, 100_000));
+        assert_eq!(enlarged(link(524_280, 65_536, 262_144), both), sizes(131_072, 262_144));
+        assert_eq!(enlarged(link(524_280, 65_536, 0), both), sizes(131_072, 131_072));
+        let ipv4 = Packets { ipv4: 131_072, ..Packets::USUAL };
+        assert_eq!(enlarged(link(524_280, 65_536, 65_536), ipv4), sizes(65_536, 131_072));
         for nothing in [
             link(524_280, 131_072, 131_072),
             link(524_280, 262_144, 0),
             link(65_536, 65_536, 65_536),
             link(0, 65_536, 0),
         ] {
-            assert_eq!(enlarged(nothing, 131_072), None, "{nothing:?}");
+            assert_eq!(enlarged(nothing, both), None, "{nothing:?}");
         }
     }
 }

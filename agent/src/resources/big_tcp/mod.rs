@@ -2,10 +2,11 @@
 //! what a link is not to be handed.
 //!
 //! The host's end is enlarged here, the container's by the plugin. Where packets leave the node, and bridges, are enlarged with the first
-//! port that has such packets, and stay so.
+//! port that has such packets, and stay so until shunt is uninstalled ([`undone`]).
 
 mod applied;
 mod state;
+mod undone;
 mod ways_out;
 
 pub(crate) use state::PacketSizing;
