@@ -114,7 +114,11 @@ fn a_rule_that_comes_ends_a_carried_connection_and_one_that_goes_lets_it_go_on()
     let begun = Instant::now();
     // Until an answer is waited for in vain.
     while talk.chat(1, 100).is_ok() {
-        assert!(begun.elapsed() < patience(NOTICED), "still carried: {}", opened.stage.node.agent().log_tail());
+        assert!(
+            begun.elapsed() < patience(NOTICED),
+            "still carried: {}",
+            opened.stage.node.agent().log_tail()
+        );
     }
     nft(&opened.stage, "flush chain inet engine forward; add rule inet engine forward ct status dnat accept");
     // What was lost is sent again.

@@ -12,7 +12,11 @@ impl Node {
     ///
     /// # Errors
     /// [`Refusal::Unsupported`] where the kernel cannot have packets of the size that the configuration says.
-    pub(crate) fn packet_sizes(&mut self, port: &BridgePort, host: &Link) -> Result<Option<Packets>, Refusal> {
+    pub(crate) fn packet_sizes(
+        &mut self,
+        port: &BridgePort,
+        host: &Link,
+    ) -> Result<Option<Packets>, Refusal> {
         let is_pair = port.vlan.is_none() && host.kind.as_deref() == Some("veth");
         if !is_pair || self.repairs.in_use.contains(&host.index) {
             return Ok(None);
