@@ -59,6 +59,14 @@ impl Store {
         }
     }
 
+    /// Removes the file; it may be gone already.
+    ///
+    /// # Errors
+    /// The file system's: [`Store::retry`] tries again.
+    pub fn remove_enlarged(&mut self) -> Result<(), StoreError> {
+        self.take_away(self.enlarged_path())
+    }
+
     fn enlarged_path(&self) -> PathBuf {
         self.directory().with_file_name("enlarged.json")
     }
@@ -79,5 +87,8 @@ mod tests {
         assert_eq!(store.enlarged(), [one]);
         store.boot = "another".to_owned();
         assert_eq!(store.enlarged(), []);
+        store.remove_enlarged().unwrap();
+        store.remove_enlarged().unwrap();
+        assert!(!dir.path().join("enlarged.json").exists());
     }
 }

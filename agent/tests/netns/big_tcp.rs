@@ -119,9 +119,13 @@ fn streams_between_containers_have_packets_of_more_than_64_kib() {
         assert_both_ends_take(&stage.node, sandbox, AUTO);
     }
     assert_streams_have(&stage, AUTO);
+    let node = stage.node.namespace();
+    assert_eq!(sizes(node, "cni0").ipv4, LARGEST);
     for sandbox in &stage.sandboxes {
         sandbox.delete(&stage.node, &stage.network).unwrap();
     }
+    let bridge = sizes(node, "cni0");
+    assert_eq!((bridge.ipv4, bridge.ipv6), (USUAL, USUAL), "as it was");
     assert_eq!(stage.left(), Vec::<String>::new());
 }
 

@@ -2,7 +2,7 @@
 //! what a link is not to be handed.
 //!
 //! The host's end is enlarged here, the container's by the plugin. Where packets leave the node, and bridges, are enlarged with the first
-//! port that has such packets, and stay so until shunt is uninstalled ([`undone`]).
+//! port that has such packets, and stay so until the last port is gone ([`undone`]).
 
 mod applied;
 mod state;

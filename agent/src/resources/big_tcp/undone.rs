@@ -31,11 +31,20 @@ impl Node {
         }
     }
 
-    /// Gives links what they had, unless somebody has given them something else since. Says what could not be.
+    /// Gives links what they had, once nobody is attached any more.
+    pub(crate) fn leave_ways_out(&mut self) {
+        if self.registry.attachments().next().is_none() {
+            let left = self.return_packet_sizes();
+            left.into_iter().for_each(|left| tracing::warn!(left, "interfaces keep larger packets"));
+        }
+    }
+
+    /// Gives links what they had, unless somebody has given them something else since. Says what could not be, which stays noted.
     pub(crate) fn return_packet_sizes(&mut self) -> Vec<String> {
+        let noted = self.store.enlarged();
         let mut left = Vec::new();
-        for Enlarged { link, before, now } in self.store.enlarged() {
-            let is_as_made = |found: &Link| found.name == link.name && packets(found) == now;
+        for Enlarged { link, before, now } in &noted {
+            let is_as_made = |found: &Link| found.name == link.name && packets(found) == *now;
             match self.kernel.link(link.index) {
                 Ok(found) if found.as_ref().is_some_and(is_as_made) => {
                     let sizes = PacketSizes { ipv6: before.ipv6, ipv4: before.ipv4, merges: false };
@@ -48,6 +57,10 @@ impl Node {
                 Err(error) => left.push(format!("the size of packets of {}: {error}", link.name)),
             }
         }
+        if left.is_empty() && !noted.is_empty() {
+            left.extend(self.store.remove_enlarged().err().map(|error| error.to_string()));
+        }
+        self.packet_sizing.ways_out = None;
         left
     }
 }
