@@ -288,8 +288,8 @@ impl Bench<'_> {
     fn big_tcp(&mut self, results: &mut Results) -> Result<()> {
         let inside = vec![
             Contestant::bare_veth(self.lab)?,
+            Contestant::shunt_of_large_packets(self.lab)?,
             Contestant::shunt(self.lab)?,
-            Contestant::shunt_of_64_kib(self.lab)?,
         ];
         let out = vec![Contestant::leaving(self.lab, "off")?, Contestant::leaving(self.lab, "auto")?];
         for (all, which, whose) in [(inside, "big-tcp", "large packets"), (out, "big-tcp-out", "masqueraded")]

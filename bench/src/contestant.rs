@@ -85,10 +85,10 @@ impl Contestant {
         Ok(Self::new("shunt", "shunt", served(lab, Node::start(lab, "shunt")?)?))
     }
 
-    /// The same in packets of 64 KiB.
-    pub(crate) fn shunt_of_64_kib(lab: &Lab) -> Result<Self> {
-        let node = Node::start_by(lab, "shunt-64k", "big_tcp = 'off'")?;
-        Ok(Self::new("shunt-64k", "shunt, packets of 64 KiB", served(lab, node)?))
+    /// The same in packets of more than 64 KiB.
+    pub(crate) fn shunt_of_large_packets(lab: &Lab) -> Result<Self> {
+        let node = Node::start_by(lab, "shunt-large", "big_tcp = 'auto'")?;
+        Ok(Self::new("shunt-large", "shunt, big_tcp = 'auto'", served(lab, node)?))
     }
 
     /// From a container of ours to a host outside, masqueraded, with this `big_tcp`.

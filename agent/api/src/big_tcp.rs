@@ -44,9 +44,9 @@ const BYTES: RangeInclusive<u32> = USUAL_PACKETS..=LARGEST_PACKETS;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BigTcp {
     /// Those of IPv4 as large as every way out of the node takes them, those of IPv6 64 KiB: Linux 6.18 forwards larger ones badly.
-    #[default]
     Auto,
     /// 64 KiB.
+    #[default]
     Off,
     /// So many bytes: 65536 to 524280.
     Bytes(u32),

@@ -114,7 +114,7 @@ fn two_containers(mut stage: Stage, value: Option<Value>) -> Stage {
 
 #[test]
 fn streams_between_containers_have_packets_of_more_than_64_kib() {
-    let stage = two_containers(Stage::empty(), None);
+    let stage = two_containers(Stage::empty(), Some(json!("auto")));
     for sandbox in &stage.sandboxes {
         assert_both_ends_take(&stage.node, sandbox, AUTO);
     }
@@ -132,7 +132,8 @@ fn streams_between_containers_have_packets_of_more_than_64_kib() {
 #[test]
 fn a_network_says_the_size_and_without_one_the_agents_file() {
     for (file, value, packets) in [
-        ("big_tcp = 'off'", None, Packets::USUAL),
+        ("", None, Packets::USUAL),
+        ("big_tcp = 'auto'", None, AUTO),
         ("big_tcp = 196608", None, Packets::of_both(SOME)),
         ("big_tcp = 'off'", Some(json!("auto")), AUTO),
         ("", Some(json!("off")), Packets::USUAL),
@@ -156,8 +157,25 @@ fn packets_are_no_larger_than_every_way_out_takes_them() {
     ip("address add 192.0.2.1/24 dev up1");
     ip("link set up1 up");
     ip("route add default via 192.0.2.9");
-    let stage = two_containers(stage, None);
+    let stage = two_containers(stage, Some(json!("auto")));
     assert_both_ends_take(&stage.node, &stage.sandboxes[0], Packets::USUAL);
+}
+
+/// A cure of a driver's fault, say.
+#[test]
+fn who_has_decided_on_less_keeps_it() {
+    let stage = Stage::empty();
+    let node = stage.node.namespace();
+    let ip = |words: &str| node.command("ip", &words.split(' ').collect::<Vec<_>>()).unwrap();
+    ip("link add up1 type veth peer name up2");
+    ip("link set up1 gso_max_size 32768");
+    ip("address add 192.0.2.1/24 dev up1");
+    ip("link set up1 up");
+    ip("link set up2 up");
+    ip("route add default via 192.0.2.9");
+    let stage = two_containers(stage, Some(json!("auto")));
+    assert_both_ends_take(&stage.node, &stage.sandboxes[0], Packets::USUAL);
+    assert_eq!(sizes(stage.node.namespace(), "up1").ipv6, 32_768);
 }
 
 #[test]
@@ -196,7 +214,7 @@ fn masqueraded_streams_leave_in_large_packets_by_programs_and_by_the_kernel() {
 fn what_a_host_ports_container_answers_is_in_large_packets() {
     let mut world = World::new();
     let mapping = json!({ "portMappings": [{ "hostPort": 8080, "containerPort": 7000, "protocol": "tcp" }] });
-    world.network = world.network.clone().with("runtimeConfig", mapping);
+    world.network = world.network.clone().with("runtimeConfig", mapping).with("bigTcp", json!("auto"));
     world.add("one");
     world.node.settle().unwrap();
     let one = &world.sandboxes[0];
@@ -209,7 +227,7 @@ fn what_a_host_ports_container_answers_is_in_large_packets() {
 
 #[test]
 fn a_limited_container_has_its_rate_of_a_sender_of_large_packets() {
-    let mut stage = two_containers(Stage::empty(), None);
+    let mut stage = two_containers(Stage::empty(), Some(json!("auto")));
     let plain = stage.network.clone();
     for direction in ["ingress", "egress"] {
         let limits =

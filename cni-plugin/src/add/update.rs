@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use shunt_agent_api::{BridgePort, Request};
+use shunt_agent_api::{BridgePort, Request, USUAL_PACKETS};
 use shunt_netlink::AddressFamily;
 use shunt_netlink::address::addresses;
 use shunt_netlink::link::{Link, Selector};
@@ -129,8 +129,8 @@ fn own(installed: InstalledRoute, inner: &Link) -> Option<Route> {
         return None;
     }
     let mut route = installed.route;
-    let is_own_mtu = |mtu: &u32| !(route.dst.addr().is_ipv6() && *mtu + JUMBO == inner.mtu);
-    route.mtu = route.mtu.filter(is_own_mtu);
+    let has_jumbo = route.dst.addr().is_ipv6() && inner.largest_packets.ipv6 > USUAL_PACKETS;
+    route.mtu = route.mtu.filter(|mtu| !(has_jumbo && *mtu + JUMBO == inner.mtu));
     route.scope = route.scope.filter(|scope| *scope != 0);
     route.table = route.table.filter(|table| *table != MAIN);
     route.priority = route.priority.filter(|priority| *priority != IPV6_DEFAULT_PRIORITY);

@@ -48,6 +48,7 @@ impl Node {
         self.learn_unsure();
         self.note_all_former();
         self.follow_the_node(&found)?;
+        self.return_unneeded_sizes();
         let (adopted, lost) = (self.registry.len(), lost.len());
         let worked = processor_time().saturating_sub(worked);
         tracing::info!(adopted, lost, repaired, leases, processor = ?worked, took = ?begun.elapsed(), "recovered");

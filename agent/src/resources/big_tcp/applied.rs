@@ -35,8 +35,8 @@ impl Node {
         };
         // A token bucket cuts what is too large for its queue, which costs more than it saves.
         let is_shaped = port.bandwidth.ingress.is_some() || port.bandwidth.egress.is_some();
-        let is_kept_small = is_shaped || self.packet_sizing.has_shares;
-        Ok(Some(if is_kept_small { Packets::USUAL } else { packets }))
+        let has_queue = is_shaped || self.packet_sizing.has_shares;
+        Ok(Some(if has_queue { Packets::USUAL } else { packets }))
     }
 
     /// The largest packets that every way out takes, and the uplink that the port names, which may not be its bridge's yet.
@@ -108,9 +108,18 @@ impl Node {
     }
 }
 
-/// What a link is to be handed so that such packets pass, as far as its driver takes them; none where they do already. What it merges is
-/// not shunt's.
+/// Whether somebody has decided that a link is handed less than its driver takes and the kernel says by itself.
+pub(super) fn is_kept_small(link: LargestPackets) -> bool {
+    let LargestPackets { possible, ipv6, ipv4 } = one_size(link);
+    ipv6.min(ipv4) < possible.min(USUAL_PACKETS)
+}
+
+/// What a link is to be handed so that such packets pass, as far as its driver takes them; none where they do already, and where somebody
+/// has decided otherwise. What it merges is not shunt's.
 fn enlarged(now: LargestPackets, packets: Packets) -> Option<PacketSizes> {
+    if is_kept_small(now) {
+        return None;
+    }
     let LargestPackets { possible, ipv6, ipv4 } = one_size(now);
     let (most6, most4) = (ipv6.max(packets.ipv6.min(possible)), ipv4.max(packets.ipv4.min(possible)));
     ((most6, most4) != (ipv6, ipv4)).then_some(PacketSizes { ipv6: most6, ipv4: most4, merges: false })
@@ -147,6 +156,9 @@ mod tests {
             link(524_280, 262_144, 0),
             link(65_536, 65_536, 65_536),
             link(0, 65_536, 0),
+            // Somebody's.
+            link(524_280, 65_536, 32_768),
+            link(524_280, 32_768, 0),
         ] {
             assert_eq!(enlarged(nothing, both), None, "{nothing:?}");
         }

@@ -21,7 +21,7 @@ impl Node {
         noted.retain(is_there);
         due.iter().for_each(|(link, sizes)| note(&mut noted, link, *sizes));
         if let Err(error) = self.store.write_enlarged(&noted) {
-            tracing::warn!(%error, "the kernel cuts large packets: what interfaces had before cannot be written down");
+            tracing::warn!(%error, "cannot write down which packets interfaces take: they keep their sizes");
             return;
         }
         for (link, sizes) in due {
@@ -31,9 +31,9 @@ impl Node {
         }
     }
 
-    /// Gives links what they had, once nobody is attached any more.
-    pub(crate) fn leave_ways_out(&mut self) {
-        if self.registry.attachments().next().is_none() {
+    /// Gives links what they had, once nobody is attached any more, or an uplink's queue is shared out, which would lose large packets.
+    pub(crate) fn return_unneeded_sizes(&mut self) {
+        if self.registry.attachments().next().is_none() || self.packet_sizing.has_shares {
             let left = self.return_packet_sizes();
             left.into_iter().for_each(|left| tracing::warn!(left, "interfaces keep larger packets"));
         }

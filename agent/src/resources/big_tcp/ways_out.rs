@@ -6,6 +6,7 @@ use std::time::Duration;
 use shunt_agent_api::{LARGEST_PACKETS, USUAL_PACKETS};
 use shunt_netlink::link::Link;
 
+use super::applied::is_kept_small;
 use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::resources::Node;
@@ -81,9 +82,13 @@ impl Node {
     }
 }
 
-/// The largest packets that all of these take: 64 KiB where one cannot take more or does not say.
+/// The largest packets that all of these take: 64 KiB where one cannot take more, does not say, or is not to be handed even that.
 pub(super) fn taken_by_all<'a>(ways_out: impl Iterator<Item = &'a Link>) -> u32 {
-    let possible = ways_out.map(|link| link.largest_packets.possible).min();
+    let taken = |link: &Link| match link.largest_packets {
+        largest if is_kept_small(largest) => USUAL_PACKETS,
+        largest => largest.possible,
+    };
+    let possible = ways_out.map(taken).min();
     possible.unwrap_or(LARGEST_PACKETS).clamp(USUAL_PACKETS, LARGEST_PACKETS)
 }
 
@@ -95,7 +100,7 @@ mod tests {
 
     fn taken(possible: &[u32]) -> u32 {
         let link = |possible: &u32| Link {
-            largest_packets: LargestPackets { possible: *possible, ..LargestPackets::default() },
+            largest_packets: LargestPackets { possible: *possible, ipv6: *possible, ipv4: *possible },
             ..Link::named("eth0")
         };
         let links: Vec<_> = possible.iter().map(link).collect();
@@ -115,5 +120,8 @@ mod tests {
         ] {
             assert_eq!(taken(possible), size, "{possible:?}");
         }
+        let largest_packets = LargestPackets { possible: 524_280, ipv6: 32_768, ipv4: 32_768 };
+        let decided = Link { largest_packets, ..Link::named("eth0") };
+        assert_eq!(taken_by_all([&decided].into_iter()), USUAL_PACKETS, "somebody's decision");
     }
 }

@@ -57,6 +57,7 @@ impl Node {
                 tracing::warn!(%key, %error, "cannot remove the limit");
             }
         }
+        self.return_unneeded_sizes();
         change.made(key, "it was without its bridge");
         Some(orphan.port)
     }

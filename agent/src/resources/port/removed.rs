@@ -53,7 +53,7 @@ impl Node {
             tracing::warn!(%key, %error, "cannot remove the nf_tables rules");
         }
         self.forget_connections(Some(&attachment), None);
-        self.leave_ways_out();
+        self.return_unneeded_sizes();
         self.remove_record(key);
         tracing::debug!(%key, why, "attachment removed");
         Some(attachment.port)
