@@ -5,6 +5,7 @@
 //! port that has such packets, and stay so until the last port is gone ([`undone`]).
 
 mod applied;
+mod sizes;
 mod state;
 mod undone;
 mod ways_out;

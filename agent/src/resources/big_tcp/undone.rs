@@ -3,7 +3,7 @@
 use shunt_agent_api::{Interface, Packets};
 use shunt_netlink::link::{Link, PacketSizes};
 
-use super::applied::one_size;
+use super::sizes::one_size;
 use crate::resources::Node;
 use crate::state::Enlarged;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shunt_agent_api::{LARGEST_PACKETS, USUAL_PACKETS};
 use shunt_netlink::link::Link;
 
-use super::applied::is_kept_small;
+use super::sizes::is_kept_small;
 use crate::failpoints;
 use crate::kernel::KernelError;
 use crate::resources::Node;
