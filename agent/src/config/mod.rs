@@ -199,8 +199,8 @@ mod tests {
     #[test]
     fn the_size_of_packets_is_a_word_or_bytes_within_bounds() {
         let of = |text: &str| toml::from_str::<Options>(text).map(|options| Config::from(options).big_tcp);
-        assert_eq!(of("").unwrap(), BigTcp::Auto);
-        assert_eq!(of("big_tcp = 'off'").unwrap(), BigTcp::Off);
+        assert_eq!(of("").unwrap(), BigTcp::Off);
+        assert_eq!(of("big_tcp = 'auto'").unwrap(), BigTcp::Auto);
         assert_eq!(of("bigTcp = 131072").unwrap(), BigTcp::Bytes(131_072));
         assert!(of("big_tcp = 1500").unwrap_err().to_string().contains("not between 65536 and 524280"));
         assert!(of("big_tcp = 'on'").unwrap_err().to_string().contains("none of auto, off"));
