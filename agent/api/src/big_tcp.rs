@@ -128,7 +128,7 @@ mod tests {
             assert_eq!(read(written.clone()), Ok(meant));
             assert_eq!(serde_json::to_value(meant).unwrap(), written);
         }
-        assert_eq!(BigTcp::default(), BigTcp::Auto);
+        assert_eq!(BigTcp::default(), BigTcp::Off);
     }
 
     #[test]
