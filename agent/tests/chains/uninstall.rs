@@ -40,7 +40,7 @@ fn are_as_before(stage: &Stage, before: &BTreeMap<String, LargestPackets>) -> bo
 }
 
 fn goes_on_without_shunt(is_running: bool) {
-    let Some(mut stage) = Stage::set() else { return };
+    let Some(mut stage) = Stage::set_by("big_tcp = 'auto'") else { return };
     stage.outside.command("ip", &["route", "del", "default"]).unwrap();
     let drop_in = DropIn::before(&stage).install();
     let plain = drop_in.network(&stage);

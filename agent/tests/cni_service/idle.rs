@@ -4,7 +4,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use shunt_lab::{Lab, Node, Threads};
+use shunt_lab::{Done, Lab, Node, Threads};
 
 use crate::world::World;
 
@@ -27,13 +27,18 @@ fn an_agent_without_the_section_has_no_socket_and_no_thread_for_it() {
 /// What is looked for each second falls together: the runtime's thread is woken for all of it, and the agent's thread by that.
 #[test]
 fn an_agent_with_nothing_to_do_is_woken_twice_a_second() {
-    const SECONDS: u64 = 6;
+    const SECONDS: u64 = 4;
     let world = World::start();
     let threads = || Threads::of(world.node.agent().id().unwrap()).unwrap();
     // What its start has begun.
     sleep(Duration::from_secs(3));
-    let before = threads();
-    sleep(Duration::from_secs(SECONDS));
-    let done = threads().since(&before);
-    assert!((SECONDS..=2 * SECONDS + 3).contains(&done.sleeps), "{done:?}");
+    let watched = || {
+        let before = threads();
+        sleep(Duration::from_secs(SECONDS));
+        threads().since(&before)
+    };
+    let is_idle = |done: &Done| (SECONDS..=2 * SECONDS + 2).contains(&done.sleeps);
+    // What is looked for each ten seconds, or what a busy machine delays, may fall into one of them.
+    let done = [watched(), watched(), watched()];
+    assert!(done.iter().any(is_idle), "{done:?}");
 }

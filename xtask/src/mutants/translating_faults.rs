@@ -182,7 +182,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "segments-unjudged",
         file: "ebpf/src/stages/deliver.rs",
-        find: "transport.map_or(0, |transport| ip.payload - header + transport + payload)",
+        find: "transport.map_or(0, |transport| headers + transport + payload)",
         replace: "transport.map_or(0, |_| 0)",
         why: "a device would cut a large packet into segments that its own link cannot carry",
         judge: Judge::Host,
