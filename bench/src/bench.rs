@@ -76,6 +76,25 @@ impl Options {
     }
 }
 
+/// Paths that are measured once more, in other circumstances.
+struct Variant<'a> {
+    workloads: &'a [Workload],
+    rounds: usize,
+    /// Behind a workload's name in `results.json`.
+    name: &'a str,
+    /// Behind its title.
+    title: &'a str,
+}
+
+impl<'a> Variant<'a> {
+    /// All that can be measured of paths.
+    fn of_all(name: &'a str, title: &'a str) -> Self {
+        const ALL: &[Workload] =
+            &[Workload::Rr, Workload::UdpRr, Workload::Crr, Workload::Udp, Workload::Stream(1)];
+        Self { workloads: ALL, rounds: ROUNDS, name, title }
+    }
+}
+
 /// Rounds: the least that a claim may rest on.
 const ROUNDS: usize = 30;
 
@@ -231,37 +250,32 @@ impl Bench<'_> {
         self.screen.progress(0.0, "the nodes settle", Some(crowd::SETTLING));
         std::thread::sleep(crowd::SETTLING);
         let contestants = [&nodes[0], &nodes[1], &nodes[0]];
-        for workload in [Workload::Rr, Workload::Udp] {
-            self.interrupt.check()?;
-            let plan = Plan { rounds: ROUNDS, bound: self.options.bound() };
-            let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
-            let (name, title) =
-                (format!("{}-crowded", compared.name), format!("{} among other attachments", compared.title));
-            self.keep(Comparison { name, title, ..compared }, results)?;
-        }
-        Ok(())
+        let workloads = &[Workload::Rr, Workload::Udp];
+        let variant =
+            Variant { workloads, rounds: ROUNDS, name: "crowded", title: " among other attachments" };
+        self.paths_of(&contestants, &variant, results)
     }
 
     fn nodes(&mut self, way: Way, results: &mut Results) -> Result<()> {
         let nodes = Contestant::apart(self.lab, way)?;
         // The first one twice: the same path measured against itself is the noise of this run.
         let contestants: Vec<&Contestant> = nodes.iter().chain(nodes.first()).collect();
-        self.paths_of(&contestants, |name| format!("{name}-{}", way.name()), way.title(), results)
+        let title = format!(", {}", way.title());
+        self.paths_of(&contestants, &Variant::of_all(way.name(), &title), results)
     }
 
-    /// All that can be measured of paths; `named` says what `results.json` calls it, `whose` what a person reads.
+    /// Measures a variant of paths.
     fn paths_of(
         &mut self,
         contestants: &[&Contestant],
-        named: impl Fn(&str) -> String,
-        whose: &str,
+        &Variant { workloads, rounds, name, title }: &Variant<'_>,
         results: &mut Results,
     ) -> Result<()> {
-        for workload in [Workload::Rr, Workload::UdpRr, Workload::Crr, Workload::Udp, Workload::Stream(1)] {
+        for workload in workloads {
             self.interrupt.check()?;
-            let plan = Plan { rounds: ROUNDS, bound: self.options.bound() };
-            let compared = paths::compare(self.screen, self.interrupt, workload, contestants, plan)?;
-            let (name, title) = (named(&compared.name), format!("{}, {whose}", compared.title));
+            let plan = Plan { rounds, bound: self.options.bound() };
+            let compared = paths::compare(self.screen, self.interrupt, *workload, contestants, plan)?;
+            let (name, title) = (format!("{}-{name}", compared.name), format!("{}{title}", compared.title));
             self.keep(Comparison { name, title, ..compared }, results)?;
         }
         Ok(())
@@ -275,14 +289,14 @@ impl Bench<'_> {
         ];
         // The first one twice: the same path measured against itself is the noise of this run.
         let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
-        self.paths_of(&contestants, |name| format!("{name}-policed"), "where others have a policy", results)
+        self.paths_of(&contestants, &Variant::of_all("policed", ", where others have a policy"), results)
     }
 
     fn watched(&mut self, results: &mut Results) -> Result<()> {
         let all = [Contestant::shunt(self.lab)?, Contestant::shunt_watched(self.lab)?];
         // The first one twice: the same path measured against itself is the noise of this run.
         let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
-        self.paths_of(&contestants, |name| format!("{name}-watched"), "while drops are watched", results)
+        self.paths_of(&contestants, &Variant::of_all("watched", ", while drops are watched"), results)
     }
 
     fn big_tcp(&mut self, results: &mut Results) -> Result<()> {
@@ -292,18 +306,14 @@ impl Bench<'_> {
             Contestant::shunt(self.lab)?,
         ];
         let out = vec![Contestant::leaving(self.lab, "off")?, Contestant::leaving(self.lab, "auto")?];
-        for (all, which, whose) in [(inside, "big-tcp", "large packets"), (out, "big-tcp-out", "masqueraded")]
+        let workloads = &[Workload::Stream(1), Workload::Stream(8)];
+        for (all, name, title) in
+            [(inside, "big-tcp", ", large packets"), (out, "big-tcp-out", ", masqueraded")]
         {
             // The first one twice: the same path measured against itself is the noise of this run.
             let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
-            for workload in [Workload::Stream(1), Workload::Stream(8)] {
-                self.interrupt.check()?;
-                let plan = Plan { rounds: STREAM_ROUNDS, bound: self.options.bound() };
-                let compared = paths::compare(self.screen, self.interrupt, workload, &contestants, plan)?;
-                let name = format!("{}-{which}", compared.name);
-                let title = format!("{}, {whose}", compared.title);
-                self.keep(Comparison { name, title, ..compared }, results)?;
-            }
+            let variant = Variant { workloads, rounds: STREAM_ROUNDS, name, title };
+            self.paths_of(&contestants, &variant, results)?;
         }
         Ok(())
     }
