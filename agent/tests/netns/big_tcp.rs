@@ -147,33 +147,28 @@ fn a_network_says_the_size_and_without_one_the_agents_file() {
     }
 }
 
+/// A node whose default route leads by `up1`, which `ip` has made by these words.
+fn with_way_out(made: &[&str]) -> Stage {
+    let stage = Stage::empty();
+    let rest = ["address add 192.0.2.1/24 dev up1", "link set up1 up", "route add default via 192.0.2.9"];
+    for words in made.iter().chain(&rest) {
+        stage.node.namespace().command("ip", &words.split(' ').collect::<Vec<_>>()).unwrap();
+    }
+    two_containers(stage, Some(json!("auto")))
+}
+
 #[test]
 fn packets_are_no_larger_than_every_way_out_takes_them() {
-    let stage = Stage::empty();
-    let node = stage.node.namespace();
-    let ip = |words: &str| node.command("ip", &words.split(' ').collect::<Vec<_>>()).unwrap();
     // A tap takes no more than 64 KiB.
-    ip("tuntap add up1 mode tap");
-    ip("address add 192.0.2.1/24 dev up1");
-    ip("link set up1 up");
-    ip("route add default via 192.0.2.9");
-    let stage = two_containers(stage, Some(json!("auto")));
+    let stage = with_way_out(&["tuntap add up1 mode tap"]);
     assert_both_ends_take(&stage.node, &stage.sandboxes[0], Packets::USUAL);
 }
 
 /// A cure of a driver's fault, say.
 #[test]
 fn who_has_decided_on_less_keeps_it() {
-    let stage = Stage::empty();
-    let node = stage.node.namespace();
-    let ip = |words: &str| node.command("ip", &words.split(' ').collect::<Vec<_>>()).unwrap();
-    ip("link add up1 type veth peer name up2");
-    ip("link set up1 gso_max_size 32768");
-    ip("address add 192.0.2.1/24 dev up1");
-    ip("link set up1 up");
-    ip("link set up2 up");
-    ip("route add default via 192.0.2.9");
-    let stage = two_containers(stage, Some(json!("auto")));
+    let pair = "link add up1 type veth peer name up2";
+    let stage = with_way_out(&[pair, "link set up1 gso_max_size 32768", "link set up2 up"]);
     assert_both_ends_take(&stage.node, &stage.sandboxes[0], Packets::USUAL);
     assert_eq!(sizes(stage.node.namespace(), "up1").ipv6, 32_768);
 }

@@ -1,9 +1,9 @@
 //! Decides the size of a port's packets, and enlarges what they pass.
 
 use shunt_agent_api::{BigTcp, BridgePort, LARGEST_PACKETS, Packets, USUAL_PACKETS};
-use shunt_netlink::link::{LargestPackets, Link, PacketSizes};
+use shunt_netlink::link::Link;
 
-use super::sizes::{enlarged, one_size};
+use super::sizes::{enlarged, packets, sizes};
 use super::ways_out::taken_by_all;
 use crate::resources::{Node, Refusal};
 
@@ -54,26 +54,22 @@ impl Node {
         &mut self,
         port: &BridgePort,
         host: &Link,
-        packets: Option<Packets>,
+        wanted: Option<Packets>,
     ) -> Option<Packets> {
-        let packets = packets?;
-        let LargestPackets { possible, ipv6, ipv4 } = one_size(host.largest_packets);
-        if !packets.are_large() && possible == 0 {
+        let (wanted, now) = (wanted?, packets(host.largest_packets));
+        if !wanted.are_large() && (wanted == now || host.largest_packets.possible == 0) {
             return None;
         }
-        if (Packets { ipv4, ipv6 }) != packets {
-            let sizes = PacketSizes { ipv6: packets.ipv6, ipv4: packets.ipv4, merges: true };
-            if let Err(error) = self.kernel.set_packet_sizes(host.index, sizes) {
-                tracing::warn!(key = %port.key, ?packets, %error, "packets stay as large as they were");
-                return None;
-            }
-        } else if !packets.are_large() {
+        if wanted != now
+            && let Err(error) = self.kernel.set_packet_sizes(host.index, sizes(wanted, true))
+        {
+            tracing::warn!(key = %port.key, packets = ?wanted, %error, "packets stay as large as they were");
             return None;
         }
-        if packets.are_large() {
-            self.enlarge_around(port, packets);
+        if wanted.are_large() {
+            self.enlarge_around(port, wanted);
         }
-        Some(packets)
+        Some(wanted)
     }
 
     /// The same of the port's bridge, its gateway in a VLAN, and the ways out, which stay enlarged.
@@ -90,8 +86,8 @@ impl Node {
             indexes.into_iter().filter_map(|index| self.kernel.link(index).ok().flatten()).collect();
         links.extend(self.packet_ways_out());
         let due = links.into_iter().filter_map(|link| {
-            let sizes = enlarged(link.largest_packets, packets)?;
-            Some((link, sizes))
+            let to = enlarged(link.largest_packets, packets)?;
+            Some((link, to))
         });
         let due: Vec<_> = due.collect();
         self.enlarge_noted(&due);
@@ -102,8 +98,8 @@ impl Node {
     fn note_enlarged(&mut self, packets: Packets) {
         let known = self.packet_sizing.ways_out.iter_mut().flat_map(|(_, links)| links);
         for largest in known.map(|link| &mut link.largest_packets) {
-            if let Some(PacketSizes { ipv6, ipv4, .. }) = enlarged(*largest, packets) {
-                (largest.ipv6, largest.ipv4) = (ipv6, ipv4);
+            if let Some(to) = enlarged(*largest, packets) {
+                (largest.ipv6, largest.ipv4) = (to.ipv6, to.ipv4);
             }
         }
     }

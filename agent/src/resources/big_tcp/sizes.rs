@@ -3,26 +3,28 @@
 use shunt_agent_api::{Packets, USUAL_PACKETS};
 use shunt_netlink::link::{LargestPackets, PacketSizes};
 
+/// What a link is handed. Before Linux 6.3 there is one size for both families.
+pub(super) fn packets(LargestPackets { ipv4, ipv6, .. }: LargestPackets) -> Packets {
+    Packets { ipv4: if ipv4 == 0 { ipv6 } else { ipv4 }, ipv6 }
+}
+
+/// What a link is to be handed from now on, and is to merge if it `merges`.
+pub(super) fn sizes(packets: Packets, merges: bool) -> PacketSizes {
+    PacketSizes { ipv6: packets.ipv6, ipv4: packets.ipv4, merges }
+}
+
 /// Whether somebody has decided that a link is handed less than its driver takes and the kernel says by itself.
 pub(super) fn is_kept_small(link: LargestPackets) -> bool {
-    let LargestPackets { possible, ipv6, ipv4 } = one_size(link);
-    ipv6.min(ipv4) < possible.min(USUAL_PACKETS)
+    let now = packets(link);
+    now.ipv6.min(now.ipv4) < link.possible.min(USUAL_PACKETS)
 }
 
-/// What a link is to be handed so that such packets pass, as far as its driver takes them; none where they do already, and where somebody
-/// has decided otherwise. What it merges is not shunt's.
-pub(super) fn enlarged(now: LargestPackets, packets: Packets) -> Option<PacketSizes> {
-    if is_kept_small(now) {
-        return None;
-    }
-    let LargestPackets { possible, ipv6, ipv4 } = one_size(now);
-    let (most6, most4) = (ipv6.max(packets.ipv6.min(possible)), ipv4.max(packets.ipv4.min(possible)));
-    ((most6, most4) != (ipv6, ipv4)).then_some(PacketSizes { ipv6: most6, ipv4: most4, merges: false })
-}
-
-/// Before Linux 6.3 there is one size for both families.
-pub(super) fn one_size(now: LargestPackets) -> LargestPackets {
-    LargestPackets { ipv4: if now.ipv4 == 0 { now.ipv6 } else { now.ipv4 }, ..now }
+/// What a link is to be handed so that packets of these sizes pass, as far as its driver takes them; none where they do already, and where
+/// somebody has decided otherwise.
+pub(super) fn enlarged(link: LargestPackets, wanted: Packets) -> Option<Packets> {
+    let (now, most) = (packets(link), link.possible);
+    let to = Packets { ipv4: now.ipv4.max(wanted.ipv4.min(most)), ipv6: now.ipv6.max(wanted.ipv6.min(most)) };
+    (to != now && !is_kept_small(link)).then_some(to)
 }
 
 #[cfg(test)]
@@ -33,8 +35,8 @@ mod tests {
         LargestPackets { possible, ipv6, ipv4 }
     }
 
-    fn sizes(ipv6: u32, ipv4: u32) -> Option<PacketSizes> {
-        Some(PacketSizes { ipv6, ipv4, merges: false })
+    fn sizes(ipv6: u32, ipv4: u32) -> Option<Packets> {
+        Some(Packets { ipv4, ipv6 })
     }
 
     #[test]

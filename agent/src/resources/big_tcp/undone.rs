@@ -1,15 +1,15 @@
 //! Larger packets of bridges and ways out, which go back to what they were when shunt goes.
 
 use shunt_agent_api::{Interface, Packets};
-use shunt_netlink::link::{Link, PacketSizes};
+use shunt_netlink::link::Link;
 
-use super::sizes::one_size;
+use super::sizes::{packets, sizes};
 use crate::resources::Node;
 use crate::state::Enlarged;
 
 impl Node {
     /// Has links be handed larger packets, once it is written down what they had.
-    pub(super) fn enlarge_noted(&mut self, due: &[(Link, PacketSizes)]) {
+    pub(super) fn enlarge_noted(&mut self, due: &[(Link, Packets)]) {
         if due.is_empty() {
             return;
         }
@@ -19,13 +19,13 @@ impl Node {
             found.is_some_and(|found| found.name == one.link.name)
         };
         noted.retain(is_there);
-        due.iter().for_each(|(link, sizes)| note(&mut noted, link, *sizes));
+        due.iter().for_each(|(link, to)| note(&mut noted, link, *to));
         if let Err(error) = self.store.write_enlarged(&noted) {
             tracing::warn!(%error, "cannot write down which packets interfaces take: they keep their sizes");
             return;
         }
-        for (link, sizes) in due {
-            if let Err(error) = self.kernel.set_packet_sizes(link.index, *sizes) {
+        for (link, to) in due {
+            if let Err(error) = self.kernel.set_packet_sizes(link.index, sizes(*to, false)) {
                 tracing::warn!(link = link.name, %error, "the kernel cuts large packets that leave there");
             }
         }
@@ -44,11 +44,10 @@ impl Node {
         let noted = self.store.enlarged();
         let mut left = Vec::new();
         for Enlarged { link, before, now } in &noted {
-            let is_as_made = |found: &Link| found.name == link.name && packets(found) == *now;
+            let is_as_made = |found: &Link| found.name == link.name && packets(found.largest_packets) == *now;
             match self.kernel.link(link.index) {
                 Ok(found) if found.as_ref().is_some_and(is_as_made) => {
-                    let sizes = PacketSizes { ipv6: before.ipv6, ipv4: before.ipv4, merges: false };
-                    let returned = self.kernel.set_packet_sizes(link.index, sizes);
+                    let returned = self.kernel.set_packet_sizes(link.index, sizes(*before, false));
                     left.extend(
                         returned.err().map(|error| format!("the size of packets of {}: {error}", link.name)),
                     );
@@ -66,23 +65,18 @@ impl Node {
 }
 
 /// Notes what a link has, unless it is noted, and what it is given.
-fn note(noted: &mut Vec<Enlarged>, link: &Link, sizes: PacketSizes) {
-    let now = Packets { ipv4: sizes.ipv4, ipv6: sizes.ipv6 };
+fn note(noted: &mut Vec<Enlarged>, link: &Link, to: Packets) {
+    let had = packets(link.largest_packets);
     match noted.iter_mut().find(|one| one.link.index == link.index && one.link.name == link.name) {
         // Somebody has given it something else: that is what it had.
-        Some(one) if one.now != packets(link) => (one.before, one.now) = (packets(link), now),
-        Some(one) => one.now = now,
+        Some(one) if one.now != had => (one.before, one.now) = (had, to),
+        Some(one) => one.now = to,
         None => noted.push(Enlarged {
             link: Interface { name: link.name.clone(), index: link.index },
-            before: packets(link),
-            now,
+            before: had,
+            now: to,
         }),
     }
-}
-
-fn packets(link: &Link) -> Packets {
-    let largest = one_size(link.largest_packets);
-    Packets { ipv4: largest.ipv4, ipv6: largest.ipv6 }
 }
 
 #[cfg(test)]
@@ -97,7 +91,7 @@ mod tests {
             largest_packets: LargestPackets { possible: 524_280, ipv6: 65_536, ipv4 },
             ..Link::named("eth0")
         };
-        let sizes = |ipv4| PacketSizes { ipv6: 65_536, ipv4, merges: false };
+        let sizes = |ipv4| Packets { ipv4, ipv6: 65_536 };
         let mut noted = Vec::new();
         note(&mut noted, &link(65_536), sizes(131_072));
         note(&mut noted, &link(131_072), sizes(262_144));
