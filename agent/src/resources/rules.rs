@@ -61,7 +61,12 @@ impl Node {
         let contents = match replace(&wanted) {
             // Without rules that translate a kernel without nf_tables is fine.
             Err(_) if wanted.translates_nothing() && self.rules.is_none() => Contents::default(),
-            replaced => settle(replaced?, expedited),
+            replaced => {
+                let committed = replaced?;
+                let contents = committed.contents();
+                settle(committed, expedited);
+                contents
+            }
         };
         if !wanted.opened.is_empty() {
             self.heeding.opening.grant();
@@ -143,8 +148,7 @@ fn host_port(port: &BridgePort, mapping: &PortMapping, is_of: fn(&IpAddr) -> boo
 }
 
 /// Waits in the background until the kernel has freed the replaced rules.
-fn settle(committed: Committed, expedited: Expedited) -> Contents {
-    let contents = committed.contents();
+fn settle(committed: Committed, expedited: Expedited) {
     let work = move || {
         drop(committed);
         drop(expedited);
@@ -152,5 +156,4 @@ fn settle(committed: Committed, expedited: Expedited) -> Contents {
     if let Err(error) = thread::Builder::new().name("settle".into()).spawn(work) {
         tracing::warn!(%error, "cannot start a thread to free the old rules");
     }
-    contents
 }

@@ -38,9 +38,7 @@ impl Tracker {
         }
         Ok(found)
     }
-}
 
-impl Tracker {
     /// Has these connections live on for so many seconds if nothing comes any more. Those that are gone stay so.
     ///
     /// # Errors

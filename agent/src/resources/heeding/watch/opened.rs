@@ -124,8 +124,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Tells the programs. Whether it is still the connection that was `known`. What they write meanwhile is lost: at worst the lease is a little shorter. Where it has become another connection of the
-    /// same ends, that one is asked for itself.
+    /// Tells the programs, and returns whether it is still the connection that was `known`: one that has become another of the same ends is asked
+    /// for itself. What they write meanwhile is lost: at worst the lease is a little shorter.
     fn mark(&mut self, flow: &FlowKey, known: Option<AcceptedFlow>) -> Result<bool, MapError> {
         let now = match self.accepted.get(flow, 0) {
             Err(MapError::KeyNotFound) => return Ok(false),
