@@ -92,6 +92,8 @@ mod learned;
 mod masquerade;
 #[path = "netns/masqueraded.rs"]
 mod masqueraded;
+#[path = "netns/masqueraded_carried.rs"]
+mod masqueraded_carried;
 #[path = "netns/masses.rs"]
 mod masses;
 #[path = "netns/moved.rs"]

@@ -7,6 +7,7 @@ use golden::memory_tables::MemoryTables;
 use golden::world::{self, BRIDGE};
 use shunt_dataplane::abi::{
     ACCEPTED_LIBERAL, CHECKED_SEGMENTS, End, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding, MAX_ACCEPTED,
+    QUESTION_LIBERAL, Question,
 };
 use shunt_dataplane::stages::accept::{self, Asked};
 use shunt_dataplane::stages::read_flow::Flow;
@@ -77,8 +78,9 @@ impl World {
 
     /// What the agent does.
     fn liberate(&self) {
-        for key in self.tables.opened.borrow_mut().drain(..) {
-            self.tables.accepted.borrow_mut().get_mut(&key).expect("it was noted").flags = ACCEPTED_LIBERAL;
+        for Question { flow, wanted } in self.tables.opened.borrow_mut().drain(..) {
+            assert_eq!(wanted, QUESTION_LIBERAL);
+            self.tables.accepted.borrow_mut().get_mut(&flow).expect("it was noted").flags = ACCEPTED_LIBERAL;
         }
     }
 

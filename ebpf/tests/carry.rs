@@ -8,7 +8,9 @@ use golden::memory_tables::MemoryTables;
 use golden::world;
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::OUTSIDE;
-use shunt_dataplane::abi::{ACCEPTED_LIBERAL, ACCEPTED_PRICE, CHECKED_SEGMENTS, NO_SLOT};
+use shunt_dataplane::abi::{
+    ACCEPTED_LIBERAL, ACCEPTED_PRICE, CHECKED_SEGMENTS, NO_SLOT, QUESTION_TRANSLATION,
+};
 
 /// Where the destination port of a segment of IPv4 is.
 const TO: usize = 14 + 20 + 2;
@@ -51,4 +53,25 @@ fn the_container_pays_for_its_answers() {
     let before = slots.map(paid);
     travel(&case("own_answers_heeded_v4"), &tables);
     assert_eq!(slots.map(paid), [before[0] + ACCEPTED_PRICE, before[1]]);
+}
+
+#[test]
+fn what_the_agent_is_asked_of_a_connection_that_the_kernel_masquerades_is_its_translation() {
+    let tables = MemoryTables::of_world();
+    travel(&case("stable_answered_asks_tcp_v4"), &tables);
+    let asked = tables.opened.borrow();
+    assert_eq!(asked.iter().map(|question| question.wanted).collect::<Vec<_>>(), [QUESTION_TRANSLATION]);
+}
+
+/// Its own entry is no other connection's, so that it keeps its port, whether or not others' rules are asked.
+#[test]
+fn what_is_carried_keeps_its_port_when_the_kernel_masquerades_all_of_it_again() {
+    for name in ["own_carried_udp_v4", "own_carried_udp_v6"] {
+        let mut tables = MemoryTables::of_world();
+        tables.heeding.lease = 0;
+        let case = case(name);
+        let mut packet = case.packet.clone();
+        case.entry.travel(&mut packet, case.here, case.missing, &tables);
+        assert_eq!(packet.bytes, case.packet.bytes, "{name}");
+    }
 }

@@ -53,7 +53,8 @@ pub(super) fn status_text(status: &AgentStatus) -> String {
 }
 
 /// Whose rules are asked for what.
-fn filters_text(FilterReport { mode, heeded, by, opens, opens_by, .. }: &FilterReport) -> String {
+fn filters_text(report: &FilterReport) -> String {
+    let FilterReport { mode, heeded, by, opens, opens_by, masquerades_by, carries, .. } = report;
     let why = |by: &[String]| if by.is_empty() { String::new() } else { format!(": {}", by.join(", ")) };
     let mut text = String::new();
     if *heeded {
@@ -70,6 +71,10 @@ fn filters_text(FilterReport { mode, heeded, by, opens, opens_by, .. }: &FilterR
     if *opens {
         let why = why(opens_by);
         text.push_str(&line(&format!("  the kernel opens host ports, by others' rules ({mode}{why})")));
+    }
+    if let Some(why) = masquerades_by {
+        let carried = if *carries { ", and the programs carry those that last" } else { "" };
+        text.push_str(&line(&format!("  the kernel begins masqueraded connections ({why}){carried}")));
     }
     text
 }

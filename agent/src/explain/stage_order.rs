@@ -55,6 +55,8 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         | (Asked::Owner, Pipeline::FromMapped | Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         (Asked::Owner, _) => Stage::SourceGuard,
         (Asked::Resident, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
+        // Whose share of what others' rules have let through it takes.
+        (Asked::Resident, Pipeline::ToWire | Pipeline::ToTunnel) => Stage::Accept,
         (Asked::Resident, _) => Stage::NeighborProxy,
         (Asked::Announced, _) => Stage::MacFilter,
         (Asked::TaggedHere, _) => Stage::Classify,

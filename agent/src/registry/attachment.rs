@@ -35,6 +35,8 @@ pub struct Attachment {
     pub heeded: bool,
     /// Whether the kernel opens the connections to its host ports, because others' rules are asked.
     pub opened: bool,
+    /// Whether the programs carry what the kernel masquerades for it, behind others' rules.
+    pub carried: bool,
     /// The addresses of those VLAN interfaces, which its source guard allows.
     pub lent: Vec<IpAddr>,
 }
@@ -54,6 +56,7 @@ impl Attachment {
             by_programs: false,
             heeded: false,
             opened: false,
+            carried: false,
             lent: Vec::new(),
         }
     }
@@ -74,9 +77,15 @@ impl Attachment {
         self.port.is_bridged() && !self.port.masquerade.is_empty()
     }
 
-    /// Whether the programs see to its masquerading: they begin its connections, or some that they have begun may live.
+    /// Whether the programs see to its masquerading: they begin its connections, or carry those that the kernel begins, or some that they have begun may
+    /// live.
     pub fn is_masqueraded_by_programs(&self) -> bool {
         self.by_programs && self.is_masqueraded()
+    }
+
+    /// Whether the kernel opens translated connections of it that the programs carry.
+    pub fn is_opened_by_kernel(&self) -> bool {
+        self.opened || self.carried
     }
 
     /// Whether it has host ports or the programs masquerade it, and so a program behind the others.

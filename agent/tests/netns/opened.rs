@@ -15,7 +15,7 @@ pub(crate) const HEED: &str = "filters = 'heed'\nfilter_host_ports = true";
 
 /// The node's addresses on its link to the outside, and the host's there.
 pub(crate) const NODE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
-const OUTSIDE: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
+pub(crate) const OUTSIDE: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
 
 /// The host port, and the container's port.
 pub(crate) const HOST_PORT: u16 = 8000;

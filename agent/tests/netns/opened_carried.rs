@@ -11,7 +11,7 @@ use crate::heeded::nft;
 use crate::opened::{BOTH, HEED, HOST_PORT, INNER_PORT, NODE, NOTICED, Opened};
 
 /// Longer than connection tracking takes to call datagrams assured.
-const ASSURED: Duration = Duration::from_millis(2_200);
+pub(crate) const ASSURED: Duration = Duration::from_millis(2_200);
 
 /// Others' rules: what is invalid is counted, and who may use the host port is asked.
 const RULES: &str = "table inet engine { chain forward { type filter hook forward priority 0; policy drop;
@@ -27,7 +27,7 @@ fn set() -> (Opened, Vec<Echo>) {
 }
 
 /// The parts of what the container gets and sends meanwhile that take the fast path.
-fn shares(opened: &Opened, meanwhile: impl FnOnce()) -> [f64; 2] {
+pub(crate) fn shares(opened: &Opened, meanwhile: impl FnOnce()) -> [f64; 2] {
     let port = || opened.stage.node.agent().port("two").unwrap();
     let before = port();
     meanwhile();
@@ -40,7 +40,7 @@ fn shares(opened: &Opened, meanwhile: impl FnOnce()) -> [f64; 2] {
 }
 
 /// Goes on until most of both directions takes the fast path.
-fn until_carried(opened: &Opened, talk: &mut Conversation, what: &str) {
+pub(crate) fn until_carried(opened: &Opened, talk: &mut Conversation, what: &str) {
     let begun = Instant::now();
     loop {
         let shares = shares(opened, || talk.chat(100, 100).unwrap());
@@ -67,7 +67,7 @@ fn begin(opened: &Opened, protocol: Protocol, to: &str) -> Conversation {
 }
 
 /// How many packets were found invalid.
-fn invalid(opened: &Opened) -> u64 {
+pub(crate) fn invalid(opened: &Opened) -> u64 {
     let listed = opened
         .stage
         .node
@@ -79,7 +79,7 @@ fn invalid(opened: &Opened) -> u64 {
 }
 
 /// The connections that the kernel has opened and the programs carry.
-fn carried(opened: &Opened) -> usize {
+pub(crate) fn carried(opened: &Opened) -> usize {
     let flows = opened.stage.node.agent().ask("flows").unwrap();
     flows.as_array().expect("flows").iter().filter(|flow| flow["kernel"] == true).count()
 }

@@ -25,7 +25,7 @@ use shunt_dataplane::abi::share::Share;
 use shunt_dataplane::abi::translation::{Translation, TupleKey};
 use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Count, Decision, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare,
-    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, Station, StationKey,
+    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, Question, Station, StationKey,
 };
 use zerocopy::FromBytes as _;
 
@@ -75,7 +75,7 @@ pub(crate) struct Remembered {
     pub(crate) kernel_flows: BTreeSet<FlowKey>,
     pub(crate) kernel_shares: BTreeMap<u32, KernelShare>,
     pub(crate) accepted: BTreeMap<FlowKey, AcceptedFlow>,
-    pub(crate) opened: Vec<FlowKey>,
+    pub(crate) opened: Vec<Question>,
     pub(crate) incoming_flows: BTreeSet<FlowKey>,
     /// Those of who is masqueraded, and the node's own.
     pub(crate) claims: [BTreeSet<TupleKey>; 2],
@@ -291,11 +291,11 @@ impl Kernel {
     }
 
     /// What `OPENED` has, which is read once.
-    fn opened(&mut self) -> Vec<FlowKey> {
+    fn opened(&mut self) -> Vec<Question> {
         let mut ring: RingBuf<_> = self.map("OPENED").try_into().expect("OPENED");
         let mut opened = Vec::new();
         while let Some(record) = ring.next() {
-            opened.push(FlowKey::read_from_bytes(&record).expect("a flow"));
+            opened.push(Question::read_from_bytes(&record).expect("a question"));
         }
         opened
     }

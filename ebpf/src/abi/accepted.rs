@@ -1,7 +1,9 @@
 //! `ACCEPTED`: flows between containers that others' rules have let through; `HEEDING`: how long that holds. `OPENED`: TCP connections among them
 //! whose segments connection tracking still checks.
 
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use super::FlowKey;
 
 /// Value of `ACCEPTED`, by flow.
 #[repr(C)]
@@ -21,8 +23,8 @@ pub struct AcceptedFlow {
     pub checked: u16,
 }
 
-/// [`AcceptedFlow::flags`]: connection tracking does not mind that it misses most segments of this TCP connection; of an answer of a host port, that
-/// the programs know what becomes of its connection. The agent writes it.
+/// [`AcceptedFlow::flags`]: connection tracking does not mind that it misses most segments of this TCP connection; of one that the kernel
+/// translates, that the programs know what becomes of its connection. The agent writes it.
 pub const ACCEPTED_LIBERAL: u16 = 1;
 
 /// [`AcceptedFlow::checked`] from which on the agent is asked, ever more seldom while it changes nothing. Most connections of one question and one answer end before.
@@ -49,11 +51,27 @@ pub const HEEDING_TCP: u32 = 1;
 /// [`Heeding::flags`]: the agent has connection tracking not mind it of each TCP connection that it is asked for by `OPENED` ([`ACCEPTED_LIBERAL`]).
 pub const HEEDING_EACH_TCP: u32 = 2;
 
-/// Bytes of `OPENED`, whose records are [`FlowKey`](super::FlowKey)s; one outside ([`OUTSIDE`](super::translation::OUTSIDE)) is that of an answer of a
-/// host port. What finds no room is asked for a lease later.
+/// A record of `OPENED`: what the agent is asked about a flow. What finds no room is asked a lease later.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, FromBytes, Immutable, IntoBytes)]
+pub struct Question {
+    /// The flow: outside ([`OUTSIDE`](super::translation::OUTSIDE)) that of an answer of a host port, else one of a bridge.
+    pub flow: FlowKey,
+    /// What is wanted: [`QUESTION_LIBERAL`] or [`QUESTION_TRANSLATION`].
+    pub wanted: u32,
+}
+
+/// [`Question::wanted`]: that connection tracking is liberal of a TCP connection ([`ACCEPTED_LIBERAL`]).
+pub const QUESTION_LIBERAL: u32 = 0;
+
+/// [`Question::wanted`]: that the programs know what connection tracking makes of the flow's packets.
+pub const QUESTION_TRANSLATION: u32 = 1;
+
+/// Bytes of `OPENED`.
 pub const OPENED_BYTES: u32 = 256 << 10;
 
 const _: () = {
     assert!(size_of::<AcceptedFlow>() == 32);
     assert!(size_of::<Heeding>() == 16);
+    assert!(size_of::<Question>() == 48);
 };

@@ -206,7 +206,7 @@ pub struct Translation {
     /// How many bytes they had, Ethernet headers included.
     pub bytes: u64,
     /// Of a masqueraded connection, the host end of its container's veth, as the address may be another container's by now; [`NODE`] of the
-    /// node's own. 0 for a host port's connection, [`TRACKED`] for one that the kernel has opened.
+    /// node's own. 0 for a host port's connection; [`TRACKED`] and [`TRACKED_MASQUERADED`] for those that the kernel has opened.
     pub holder: u32,
     /// `TRANSLATION_…` bits.
     pub flags: u32,
@@ -225,6 +225,15 @@ pub const NODE: u32 = u32::MAX;
 /// [`Translation::holder`] of a host port's connection that the kernel has opened, and that connection tracking translates as well: no interface's
 /// index. The agent writes such entries, by what connection tracking says.
 pub const TRACKED: u32 = u32::MAX - 1;
+
+/// The same of a connection that a container has begun, and that the kernel masquerades.
+pub const TRACKED_MASQUERADED: u32 = u32::MAX - 2;
+
+/// Whether a connection with this holder was opened by the kernel.
+#[inline(always)]
+pub const fn is_tracked(holder: u32) -> bool {
+    matches!(holder, TRACKED | TRACKED_MASQUERADED)
+}
 
 /// [`Translation::flags`]: the opener's direction.
 pub const TRANSLATION_OPENER: u32 = 1;

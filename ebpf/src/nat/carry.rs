@@ -1,17 +1,18 @@
-//! carry: connections of host ports that the kernel has opened, behind others' rules, and that the programs carry.
+//! carry: connections that the kernel has opened and translates, behind others' rules, and that the programs carry: those of host ports, and those that it
+//! masquerades.
 //!
 //! The kernel's own rule translates such a connection, so it meets what it would meet without the programs. What leaves by all hooks is noted, each
-//! direction as it leaves: what the container gets at `to_container`, the answers at `to_wire`. Once an answer has been noted a few times the agent
-//! is asked: it has connection tracking say what becomes of both directions, and writes that down as two entries whose holder is
-//! [`TRACKED`](crate::abi::translation::TRACKED). From then on each direction takes the fast path for a lease after the packet that was noted last
-//! ([`accept`]): then one goes by the kernel again, which asks all rules, and keeps connection tracking's entry alive.
+//! direction as it leaves: what the container gets at `to_container`, what it sends at `to_wire`. Once a direction has been noted a few times (a host port's
+//! answers; what a masqueraded container gets) the agent is asked: it has connection tracking say what becomes of both directions, and writes that down as two
+//! entries whose holder is [`TRACKED`](crate::abi::translation::TRACKED) or [`TRACKED_MASQUERADED`]. From then on each direction takes the fast path for a
+//! lease after the packet that was noted last ([`accept`]): then one goes by the kernel again, which asks all rules, and keeps connection tracking's entry alive.
 //!
 //! What begins and ends a connection, fragments, errors and all else that is in doubt go by the kernel untouched. An end is the end of the entries, and of
 //! all that was noted: should the connection go on, for connection tracking believed none of it, it is asked for again.
 
 use crate::Tables;
-use crate::abi::translation::{Mapping, TupleKey};
-use crate::abi::{End, FlowKey, StationKey};
+use crate::abi::translation::{Mapping, OUTSIDE, TRACKED_MASQUERADED, TupleKey};
+use crate::abi::{AddressKey, End, FlowKey, StationKey};
 use crate::nat::segment::Segment;
 use crate::stages::accept::{self, Asked, Wanted};
 use crate::stages::read_flow::{Flow, V4_HEADER, V6_HEADER};
@@ -72,6 +73,25 @@ pub fn note_answer<T: Tables>(
         let flow = leaving(segment, header, leaves);
         accept::note_and_ask(&Asked { flow: &flow, ports }, station.slot, Wanted::Translation, tables);
     }
+}
+
+/// Notes a packet that leaves the node out of all hooks, if it is of a connection that the kernel masquerades and the programs carry, whose container pays. Its
+/// claim is the entry's. Returns whether it is.
+#[inline(always)]
+pub fn note_masqueraded<T: Tables>(segment: &Segment, header: u32, ports: [u32; 2], tables: &T) -> bool {
+    if tables.heeding().is_none_or(|heeding| heeding.lease == 0) {
+        return false;
+    }
+    let Some((answer, TRACKED_MASQUERADED)) = tables.becomes(&segment.key.reversed(OUTSIDE)) else {
+        return false;
+    };
+    let key = AddressKey::new(answer.domain, 0, answer.destination);
+    if let Some((port, _)) = tables.resident(&key, 0) {
+        let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
+        let flow = leaving(segment, header, &leaves);
+        accept::note_and_ask(&Asked { flow: &flow, ports }, port.slot, Wanted::Nothing, tables);
+    }
+    true
 }
 
 /// The flow, at the container, of what an answer that leaves as `leaves` is one to.

@@ -4,7 +4,7 @@
 //! translated as such a packet. It does not extend the connection's life (RFC 5508 REQ-7).
 
 use crate::Tables;
-use crate::abi::translation::{TRACKED, TupleKey};
+use crate::abi::translation::{TupleKey, is_tracked};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::embedded::{IcmpError, NOT_EMBEDDED};
 use crate::nat::rewrite::{V4, V6, readdress, write_ports, write_v6};
@@ -24,7 +24,7 @@ pub fn becomes<T: Tables>(error: &IcmpError, tables: &T) -> Option<(TupleKey, u3
     let protocol = Protocol(error.key.protocol);
     let (becomes, holder) = tables.becomes(&error.key)?;
     // Connection tracking translates it.
-    if holder == TRACKED {
+    if is_tracked(holder) {
         return None;
     }
     let mut other = becomes.reversed(becomes.domain);

@@ -1,7 +1,7 @@
 //! reply: a container's packet of a connection that is translated already: one to a host port, or a masqueraded one.
 
 use crate::Tables;
-use crate::abi::translation::{TRACKED, TupleKey};
+use crate::abi::translation::{TupleKey, is_tracked};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
 use crate::tables::Followed;
@@ -32,7 +32,7 @@ pub fn becomes<T: Tables>(
     let protocol = Protocol(segment.key.protocol);
     let now = tables.boot_time();
     let (becomes, holder) = tables.becomes(&segment.key).ok_or(Untranslated::Unknown)?;
-    if holder == TRACKED {
+    if is_tracked(holder) {
         return Err(Untranslated::Tracked);
     }
     // The connection of a container that had the address before.

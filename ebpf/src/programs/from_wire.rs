@@ -8,7 +8,7 @@
 use super::fit::fits;
 use super::moved::{self, has_moved};
 use super::{DnatPlan, IcmpErrorPlan, Next, own_return, tracked};
-use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TRACKED, TupleKey};
+use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TRACKED, TRACKED_MASQUERADED, TupleKey};
 use crate::abi::{AddressKey, PortKey, Station};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
@@ -134,7 +134,7 @@ fn held<'a>(holder: u32, segment: &Segment, plan: impl FnOnce() -> Option<&'a mu
     plan.segment = *segment;
     match holder {
         NODE => Next::OwnReturn,
-        TRACKED => Next::Tracked,
+        TRACKED | TRACKED_MASQUERADED => Next::Tracked,
         _ => Next::Return,
     }
 }

@@ -8,7 +8,7 @@
 use super::{DnatPlan, Next};
 use crate::Tables;
 use crate::abi::share::Side;
-use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TupleKey, opened_by};
+use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TRACKED_MASQUERADED, TupleKey, opened_by};
 use crate::abi::{AddressKey, NO_SLOT, PortKey};
 use crate::nat::connection::{Fate, fate};
 use crate::nat::segment::Segment;
@@ -62,6 +62,12 @@ pub fn enter<'a, P: Packet, T: Tables>(
 pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
     let segment = &plan.segment;
     let by = claimant(packet);
+    if by == Claimant::Masqueraded {
+        let ports = [packet.origin(), here];
+        if carry::note_masqueraded(segment, plan.header, ports, tables) {
+            return BY_KERNEL.into();
+        }
+    }
     // The node's own TCP is claimed with its first segment, and its sockets are asked.
     let is_claimed = segment.is_datagram() || by == Claimant::Masqueraded;
     if is_claimed && claim::renew(by, &segment.key.reversed(OUTSIDE), tables.boot_time(), tables) {
@@ -140,7 +146,11 @@ fn is_container<T: Tables>(origin: u32, tables: &T) -> bool {
 #[inline(always)]
 fn is_held<T: Tables>(segment: &Segment, now: u64, tables: &T) -> bool {
     let answer = segment.key.reversed(OUTSIDE);
-    let Some((becomes, _)) = tables.becomes(&answer) else { return false };
+    let Some((becomes, holder)) = tables.becomes(&answer) else { return false };
+    // This is a packet of it.
+    if holder == TRACKED_MASQUERADED {
+        return false;
+    }
     let mut opener = becomes.reversed(becomes.domain);
     let known = tables.follow(&answer, &mut opener, None, |mine, others| {
         fate(segment.ip.protocol, others, mine, false, now)

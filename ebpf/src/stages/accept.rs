@@ -17,6 +17,7 @@
 use crate::Tables;
 use crate::abi::{
     ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding,
+    QUESTION_LIBERAL, QUESTION_TRANSLATION, Question,
 };
 use crate::stages::read_flow::Flow;
 use crate::stages::share;
@@ -198,7 +199,7 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
         Wanted::Nothing => false,
     };
     if is_wanted && flags & ACCEPTED_LIBERAL == 0 {
-        checked = ask(key, (checked, is_noted), tables);
+        checked = ask(key, wanted, (checked, is_noted), tables);
     }
     if is_noted {
         return;
@@ -210,7 +211,7 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
 
 /// Asks the agent about a connection once it has had a few packets, and then ever more seldom. Returns what has been counted, for a lease that begins.
 #[inline(always)]
-fn ask<T: Tables>(key: &FlowKey, (checked, is_noted): (u16, bool), tables: &T) -> u16 {
+fn ask<T: Tables>(key: &FlowKey, wanted: Wanted, (checked, is_noted): (u16, bool), tables: &T) -> u16 {
     let (is_due, counted) = if is_noted {
         let is_next = checked < CHECKED_SEGMENTS;
         (is_next && tables.count_checked(key) == Some(CHECKED_SEGMENTS), checked)
@@ -219,7 +220,8 @@ fn ask<T: Tables>(key: &FlowKey, (checked, is_noted): (u16, bool), tables: &T) -
     };
     // Verifier: one call for both.
     if is_due {
-        tables.ask_for_liberal_tracking(key);
+        let wanted = if wanted == Wanted::Translation { QUESTION_TRANSLATION } else { QUESTION_LIBERAL };
+        tables.ask_agent(&Question { flow: *key, wanted });
     }
     counted
 }

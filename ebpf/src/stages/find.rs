@@ -36,11 +36,21 @@ pub fn heed_moves<T: Tables>(mapping: &Mapping, address: Address, station: &mut 
 /// Passes what is for a container that is gone, or whose address another container has.
 #[inline(always)]
 pub fn holder<T: Tables>(becomes: &TupleKey, holder: u32, tables: &T) -> Result<(Station, Macs), Stop> {
-    let key = AddressKey::new(becomes.domain, 0, becomes.destination);
-    let (port, station) = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
+    let (station, macs) = resident(becomes, tables)?;
     if station.ifindex != holder {
         return Err(Stop::Pass(PassReason::UnknownStation));
     }
+    Ok((station, macs))
+}
+
+/// The container that a tuple is for, by its address, and the Ethernet addresses of a frame for it.
+///
+/// # Errors
+/// Passes what is for nobody.
+#[inline(always)]
+pub fn resident<T: Tables>(becomes: &TupleKey, tables: &T) -> Result<(Station, Macs), Stop> {
+    let key = AddressKey::new(becomes.domain, 0, becomes.destination);
+    let (port, station) = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
     let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;
     Ok((station, Macs { destination: port.mac, source: bridge.mac }))
 }

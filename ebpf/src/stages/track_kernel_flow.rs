@@ -10,8 +10,8 @@
 
 use crate::Tables;
 use crate::abi::{
-    AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_OPENED, PORT_WIRE, Port, PortKey,
-    StationKey,
+    AFFINITY_APART, AddressKey, FlowKey, PORT_FOREIGN, PORT_HEEDED, PORT_MASQUERADED, PORT_OPENED, PORT_WIRE,
+    Port, PortKey, StationKey,
 };
 use crate::stages::accept::{self, Asked, Wanted};
 use crate::stages::read_flow::{Flow, FlowOf, read_flow};
@@ -44,13 +44,10 @@ pub fn track<P: Packet, T: Tables>(
             // Nothing is known of who is beyond an uplink, so the receiver pays.
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
         } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() && is_beyond(origin, port, tables) {
-            // It may be for a host port that the kernel opens ([`crate::nat::carry`]). The receiver pays here, too.
-            accept::note_and_ask(
-                &Asked { flow, ports: [origin, receiver] },
-                port.slot,
-                Wanted::Nothing,
-                tables,
-            );
+            // The kernel may have translated it ([`crate::nat::carry`]). The receiver pays here, too.
+            let is_masqueraded = port.flags & PORT_MASQUERADED != 0;
+            let wanted = if is_masqueraded { Wanted::Translation } else { Wanted::Nothing };
+            accept::note_and_ask(&Asked { flow, ports: [origin, receiver] }, port.slot, wanted, tables);
         }
         note_incoming(&flow.key, tables);
         Sender::Other

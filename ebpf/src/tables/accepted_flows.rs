@@ -1,6 +1,6 @@
 //! The maps of what others' rules have let through, as the stages see them.
 
-use crate::abi::{AcceptedFlow, FlowKey, Heeding};
+use crate::abi::{AcceptedFlow, FlowKey, Heeding, Question};
 
 /// Flows that the kernel has let through.
 pub trait AcceptedFlows {
@@ -17,8 +17,8 @@ pub trait AcceptedFlows {
     /// unknown flow.
     fn count_checked(&self, key: &FlowKey) -> Option<u16>;
 
-    /// Asks the agent to have connection tracking not mind what it misses of a TCP connection (`OPENED`).
-    fn ask_for_liberal_tracking(&self, key: &FlowKey);
+    /// Asks the agent about a flow (`OPENED`).
+    fn ask_agent(&self, question: &Question);
 
     /// Removes it.
     fn forget_accepted_flow(&self, key: &FlowKey);

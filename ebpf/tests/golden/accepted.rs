@@ -8,7 +8,7 @@ use shunt_dataplane::abi::{
 use shunt_dataplane::wire::address::L4Port;
 
 use super::world::{self, BRIDGE, FAR};
-use super::{tracked, uplinks};
+use super::{carried_out, tracked, uplinks};
 
 /// Rules of the fifth generation, and a lease of a second.
 pub const HEEDING: Heeding = Heeding { lease: 1_000_000_000, generation: 5, flags: HEEDING_EACH_TCP };
@@ -106,5 +106,7 @@ pub fn flows(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
         }
     }
     flows.extend(tracked::accepted(now));
+    let stable = uplinks::PLACES.iter().find(|place| place.name == "stable").expect("a place");
+    flows.extend(carried_out::accepted(now, stable));
     flows
 }

@@ -9,8 +9,8 @@ use shunt_dataplane::nat::connection::{Shown, is_assured};
 use shunt_dataplane::wire::address::{Address, L4Port};
 
 use super::outside::{CLIENT, GATEWAY, NODE, SCTP, TCP, UDP, address, place};
-use super::tracked;
 use super::world::BRIDGE;
+use super::{carried_out, tracked};
 
 type Entry = (TupleKey, Translation);
 
@@ -128,6 +128,7 @@ fn all(now: u64) -> Vec<(TupleKey, Translation)> {
     flows.extend(masqueraded(now));
     flows.extend(own(now));
     flows.extend(tracked::connections(now));
+    flows.extend(carried_out::connections(now));
     flows
 }
 

@@ -1,6 +1,6 @@
 //! What others' rules have let through, in memory.
 
-use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding, Question};
 use shunt_dataplane::tables::AcceptedFlows;
 
 use super::memory_tables::MemoryTables;
@@ -25,8 +25,8 @@ impl AcceptedFlows for MemoryTables {
         Some(flow.checked)
     }
 
-    fn ask_for_liberal_tracking(&self, key: &FlowKey) {
-        self.opened.borrow_mut().push(*key);
+    fn ask_agent(&self, question: &Question) {
+        self.opened.borrow_mut().push(*question);
     }
 
     fn forget_accepted_flow(&self, key: &FlowKey) {

@@ -15,7 +15,7 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelShare,
-    LinkLocal, Owner, PORT_AWAY, Port, PortCounters, PortKey, ReversePath, STATION_MOVED, Station,
+    LinkLocal, Owner, PORT_AWAY, Port, PortCounters, PortKey, Question, ReversePath, STATION_MOVED, Station,
     StationKey,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
@@ -43,7 +43,7 @@ pub struct MemoryTables {
     pub accepted: RefCell<BTreeMap<FlowKey, AcceptedFlow>>,
     pub heeding: Heeding,
     /// Connections that the agent is asked for.
-    pub opened: RefCell<Vec<FlowKey>>,
+    pub opened: RefCell<Vec<Question>>,
     pub incoming_flows: RefCell<BTreeMap<FlowKey, u64>>,
     pub aliases: RefCell<BTreeMap<AliasKey, Alias>>,
     pub claims: RefCell<BTreeMap<TupleKey, u64>>,

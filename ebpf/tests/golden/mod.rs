@@ -7,6 +7,7 @@
 
 pub mod accepted;
 pub mod bytes_packet;
+pub mod carried_out;
 pub mod case;
 pub mod connections;
 pub mod entry;

@@ -4,8 +4,9 @@ use shunt_dataplane::abi::learning::{Learned, Learning, MAX_HELD};
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AFFINITY_LOOKUP, PORT_ALONE, PORT_AWAY, PORT_BLOCKED, PORT_HEEDED, PORT_ISOLATED, PORT_MAC_CHECK,
-    PORT_MAPPED, PORT_OPENED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE, STATION_HOST,
-    STATION_MOVED, STATION_OPENED, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station, StationKey,
+    PORT_MAPPED, PORT_MASQUERADED, PORT_OPENED, PORT_SAME_BRIDGE, PORT_WIRE, PortKey, STATION_ALONE,
+    STATION_HOST, STATION_MOVED, STATION_OPENED, STATION_PEER_UP, STATION_SAME_BRIDGE, STATION_WIRE, Station,
+    StationKey,
 };
 use shunt_dataplane::wire::address::Mac;
 
@@ -14,7 +15,7 @@ use super::world::{self, Place, container};
 pub const BRIDGE: u32 = 6000;
 
 /// A bridge with a port whose host ports the kernel opens.
-const COURT: u32 = 6100;
+pub const COURT: u32 = 6100;
 
 pub const PLACES: [Place; 15] = [
     Place { station: STATION_HOST, ..port("yard", BRIDGE, 0) },
@@ -42,10 +43,10 @@ pub const PLACES: [Place; 15] = [
     // Others have rules for it.
     Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED, ..port("ward", 6011, 0) },
     Place { station: STATION_HOST, bridge: COURT, ..port("court", COURT, 0) },
-    // Its host ports are opened by the kernel.
+    // Its host ports are opened by the kernel, which masquerades it as well.
     Place {
         station: STATION_PEER_UP | STATION_OPENED,
-        restrictions: PORT_OPENED,
+        restrictions: PORT_OPENED | PORT_MASQUERADED,
         bridge: COURT,
         ..port("stable", 6101, 0)
     },

@@ -142,7 +142,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "carried-elsewhere",
         file: "ebpf/src/programs/tracked.rs",
-        find: "if !mapping.leads_as(&becomes) {",
+        find: "if !mapping.leads_as(becomes) {",
         replace: "if false {",
         why: "clients would go on to a container that has the host port no more",
         judge: Judge::Host,
@@ -174,9 +174,17 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answered-by-a-neighbor",
         file: "ebpf/src/programs/from_mapped/tracked.rs",
-        find: "owner.ifindex != here || ",
+        find: "    if owner.ifindex != here {\n        return Err(TO_NODE);\n    }\n",
         replace: "",
         why: "what a neighbour sends in a container's name would pass rules by its port",
+        judge: Judge::Host,
+    },
+    Fault {
+        name: "carried-beside-itself",
+        file: "ebpf/src/programs/to_wire.rs",
+        find: "    if holder == TRACKED_MASQUERADED {\n        return false;\n    }\n",
+        replace: "",
+        why: "a connection that the programs carried would get another port once all of it is the kernel's again",
         judge: Judge::Host,
     },
     Fault {

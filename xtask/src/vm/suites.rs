@@ -78,6 +78,7 @@ const SUITES: [Kind; 6] = [
             "heeded_tracking::",
             "heeded_uplink::",
             "opened::",
+            "masqueraded_carried::",
             "opened_carried::",
             "opened_changes::",
             "routers::",

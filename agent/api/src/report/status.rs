@@ -75,6 +75,12 @@ pub struct FilterReport {
     /// Who has rules that may refuse or change something of what comes to host ports.
     #[serde(default)]
     pub opens_by: Vec<String>,
+    /// Why the kernel begins masqueraded connections: who has rules, or the configuration. None where the programs do, or nothing is masqueraded.
+    #[serde(default)]
+    pub masquerades_by: Option<String>,
+    /// Whether the programs carry those that last, of any container.
+    #[serde(default)]
+    pub carries: bool,
 }
 
 /// How long grace periods are while programs are attached and detached.

@@ -1,6 +1,6 @@
 //! What others' rules have let through.
 
-use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding, QUESTION_TRANSLATION, Question};
 use shunt_dataplane::tables::AcceptedFlows;
 
 use super::super::asked::Asked;
@@ -49,8 +49,13 @@ impl AcceptedFlows for LiveTables<'_> {
         Some(flow.checked.saturating_add(1))
     }
 
-    fn ask_for_liberal_tracking(&self, _key: &FlowKey) {
-        self.note(Asked::Accepted, "connection tracking would be told to be liberal of it".to_owned());
+    fn ask_agent(&self, question: &Question) {
+        let what = if question.wanted == QUESTION_TRANSLATION {
+            "connection tracking would be asked what becomes of it"
+        } else {
+            "connection tracking would be told to be liberal of it"
+        };
+        self.note(Asked::Accepted, what.to_owned());
     }
 
     fn forget_accepted_flow(&self, _key: &FlowKey) {

@@ -50,7 +50,7 @@ impl Node {
             flows_in_use: self.flows_in_use(),
             flow_evictions: self.flow_evictions(),
             grace_periods: Some(self.kernel.grace_periods().report()),
-            filters: Some(Box::new(self.heeding.report(self.opens_host_ports()))),
+            filters: Some(Box::new(self.filters())),
             programs: hooks
                 .map(|hook| self.program_report(&hook))
                 .chain(self.registry.uplinks.values().filter_map(|uplink| self.native_report(uplink)))

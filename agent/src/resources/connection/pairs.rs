@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use shunt_dataplane::abi::translation::{TRACKED, TRANSLATION_OPENER, Translation, TupleKey};
+use shunt_dataplane::abi::translation::{TRANSLATION_OPENER, Translation, TupleKey, is_tracked};
 use shunt_dataplane::nat::connection::{self, Fate, Phase, Shown};
 use shunt_dataplane::wire::Protocol;
 
@@ -55,7 +55,7 @@ impl Connection {
 
     /// Whether the kernel has opened it, behind others' rules.
     pub(crate) const fn is_opened_by_kernel(&self) -> bool {
-        self.opener.holder == TRACKED
+        is_tracked(self.opener.holder)
     }
 
     fn is_over(&self, now: u64) -> bool {
@@ -89,10 +89,11 @@ pub(crate) fn stale(flows: &Flows, now: u64, is_mapped: impl Fn(&Connection) -> 
     flows.iter().filter(goes).map(|(key, _)| *key).collect()
 }
 
-/// Whether any but those that are to go is of a connection that a container has begun.
+/// Whether any but those that are to go is of a connection that a container has begun, and that no kernel would go on with.
 pub(crate) fn has_masqueraded(flows: &Flows, stale: &[TupleKey]) -> bool {
     let stale: HashSet<_> = stale.iter().collect();
-    flows.iter().any(|(key, flow)| !flow.is_of_host_port() && !stale.contains(key))
+    let is_one = |flow: &Translation| !flow.is_of_host_port() && !is_tracked(flow.holder);
+    flows.iter().any(|(key, flow)| is_one(flow) && !stale.contains(key))
 }
 
 /// How many entries have made room for others: what was made, and is neither there nor was removed by us.

@@ -8,7 +8,9 @@ use std::thread::{self};
 use std::time::Duration;
 
 use aya::maps::{HashMap as BpfHashMap, Map, MapData, MapError, MapInfo, PerCpuArray};
-use shunt_dataplane::abi::translation::{Mapping, MappingKey, NODE, OUTSIDE, TRACKED, Translation, TupleKey};
+use shunt_dataplane::abi::translation::{
+    Mapping, MappingKey, NODE, TRACKED_MASQUERADED, Translation, TupleKey, is_tracked,
+};
 use shunt_dataplane::abi::{AcceptedFlow, AddressKey, End, FlowKey, NO_OWNER, Owner};
 
 use super::entries::{Entries, open};
@@ -170,9 +172,11 @@ impl Maps {
         }
         if connection.is_masqueraded() {
             let key = AddressKey::new(request.domain, 0, request.source);
+            let holder = connection.opener.holder;
             // An address that somebody else has announced may be the container's again.
-            let holders = [connection.opener.holder, NO_OWNER];
-            return self.addresses.get(&key, 0).is_ok_and(|owner| holders.contains(&owner.ifindex));
+            let is_holders = |owner: Owner| [holder, NO_OWNER].contains(&owner.ifindex);
+            let owner = self.addresses.get(&key, 0);
+            return owner.is_ok_and(|owner| holder == TRACKED_MASQUERADED || is_holders(owner));
         }
         let leads_there =
             |key: &MappingKey| self.mappings.get(key, 0).is_ok_and(|mapping| mapping.leads_as(&becomes));
@@ -192,7 +196,7 @@ impl Maps {
         for key in stale {
             let Ok(flow) = self.entries.get(key) else { continue };
             // One that is used again meanwhile stays, unless it is the kernel's anyway.
-            let is_used = |old: &Translation| old.touched != flow.touched && flow.holder != TRACKED;
+            let is_used = |old: &Translation| old.touched != flow.touched && !is_tracked(flow.holder);
             if found.get(key).is_none_or(|old| old.begun != flow.begun || is_used(old)) {
                 continue;
             }
@@ -200,7 +204,7 @@ impl Maps {
             if !(was_assured || was_copied) {
                 continue;
             }
-            if flow.holder == TRACKED && key.domain == OUTSIDE {
+            if is_tracked(flow.holder) {
                 // It is asked for again, should it go on.
                 let _ = self.accepted.remove(&flow_of(key));
             }

@@ -50,7 +50,8 @@ impl Node {
                 && !self.heeding.is_found
                 && self.heeding.harms.are_met_in(&self.reach_beside(arriving))
         };
-        let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty();
+        let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty()
+            || self.asks_for_masqueraded(arriving);
         let uplink = arriving.service.uplink.as_ref().map(|uplink| &uplink.name);
         let is_at_its_end = || {
             let mut names = uplink.into_iter().chain([&arriving.host.name]);
@@ -79,9 +80,9 @@ impl Node {
         let generation = generation();
         let met = self.crossed(arriving).and_then(|crossed| {
             let chains = self.heeding.listed.chains(generation)?;
-            let published = self.find_rules_for_host_ports(generation, &chains, &crossed);
+            let translated = self.find_rules_for_translated(generation, &chains, &crossed);
             let bridged = self.find_whose(generation, chains, (&crossed, arriving));
-            Ok(self.asked_for_each_packet(bridged, published, arriving))
+            Ok(self.asked_for_each_packet(bridged, translated, arriving))
         });
         if let Err(error) = &met {
             // Whoever cannot be asked may have rules.
@@ -96,24 +97,26 @@ impl Node {
         }
     }
 
-    /// Whether others' rules are asked about any packets: bridged ones, or those of host ports.
+    /// Whether others' rules are asked about any packets: bridged ones, or those that the kernel translates.
     fn is_asking(&self) -> bool {
-        self.heeding.is_on || self.opens_host_ports()
+        let is_masqueraded = |it: &Attachment| self.asks_for_masqueraded(&it.port);
+        self.heeding.is_on || self.opens_host_ports() || self.registry.attachments().any(is_masqueraded)
     }
 
-    /// The chains that may judge each packet of a flow: those that bridged packets meet, and those that packets to host ports do, each if they are asked, or will
-    /// be after this look.
+    /// The chains that may judge each packet of a flow: those that bridged packets meet, and those that translated packets do, each if they are asked, or will be
+    /// after this look.
     fn asked_for_each_packet(
         &self,
         bridged: Vec<BaseChain>,
-        published: Vec<BaseChain>,
+        translated: Vec<BaseChain>,
         arriving: Option<&BridgePort>,
     ) -> Vec<BaseChain> {
         let mut asked = if self.heeding.is_on { bridged } else { Vec::new() };
         let mut ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
-        let opens = self.opens_host_ports() || ports.any(|port| self.heeds_host_ports(port));
-        let published = if opens { published } else { Vec::new() };
-        let others: Vec<_> = published.into_iter().filter(|chain| !asked.contains(chain)).collect();
+        let is_asked = |port: &BridgePort| self.heeds_host_ports(port) || self.asks_for_masqueraded(port);
+        let opens = self.opens_host_ports() || ports.any(is_asked);
+        let translated = if opens { translated } else { Vec::new() };
+        let others: Vec<_> = translated.into_iter().filter(|chain| !asked.contains(chain)).collect();
         asked.extend(others);
         asked
     }
@@ -192,6 +195,7 @@ impl Node {
         self.change_heeded_bridges()?;
         self.change_heeded_ports()?;
         self.change_who_opens()?;
+        self.change_who_is_carried()?;
         if !self.is_asking() {
             self.datapath.maps.heeding.write(0, 0).map_err(in_map("HEEDING"))?;
         }

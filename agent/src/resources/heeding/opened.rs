@@ -60,23 +60,22 @@ impl Node {
         self.heeding.opening.carried = (keeps || self.opens_host_ports()).then(Carried::now);
     }
 
-    /// Decides by `chains` whether others have rules that what comes to host ports would meet, and says behind which of them these are.
-    pub(super) fn find_rules_for_host_ports(
+    /// Decides by `chains` whether others have rules that what comes to host ports would meet. Returns those that translated packets meet.
+    pub(super) fn find_rules_for_translated(
         &mut self,
         generation: Option<u32>,
         chains: &[BaseChain],
         crossed: &Crossed,
     ) -> Vec<BaseChain> {
         let opening = &mut self.heeding.opening;
-        if !opening.is_asked {
-            return Vec::new();
-        }
         let met = hooks::met_by_host_ports(chains, crossed);
-        // What comes to host ports passes by any interface.
-        opening.harms.read(generation, &met, &Bridges::default());
-        // Answers go to any address.
-        let harmful = opening.harms.met_in(&Reach::anywhere());
-        opening.by = hooks::bypassed_of(&harmful, crossed).host_ports;
+        if opening.is_asked {
+            // What comes to host ports passes by any interface.
+            opening.harms.read(generation, &met, &Bridges::default());
+            // Answers go to any address.
+            let harmful = opening.harms.met_in(&Reach::anywhere());
+            opening.by = hooks::bypassed_of(&harmful, crossed).host_ports;
+        }
         met.into_iter().cloned().collect()
     }
 

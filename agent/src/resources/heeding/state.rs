@@ -117,6 +117,8 @@ impl Heeded {
             kept: self.kept.by.clone(),
             opens,
             opens_by: if opens { self.opening.by.clone() } else { Vec::new() },
+            masquerades_by: None,
+            carries: false,
         }
     }
 }

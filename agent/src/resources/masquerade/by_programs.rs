@@ -1,5 +1,5 @@
-//! Who masquerades. The programs see to it while they begin connections, and while one that they have begun lives. Otherwise all of it is the
-//! kernel's, and what the programs need for it is attached nowhere: no packet passes a program that has nothing to translate.
+//! Who masquerades. The programs see to it while they begin connections, while one that they have begun lives, and while they carry those that the kernel begins
+//! behind others' rules. Otherwise all of it is the kernel's, and what the programs need for it is attached nowhere: no packet passes a program that has nothing to translate.
 //!
 //! All is attached before an entry of `MASQUERADES` is written. It is detached once the second sweep after the last entry has found no
 //! connection: the first one may have been there before a program that had still read an entry.
@@ -54,7 +54,7 @@ impl Node {
     pub(crate) fn follow_who_masquerades(&mut self) {
         let may_live = self.is_masqueraded_by_programs()
             && self.sweeping.latest_without_masqueraded() < self.masquerade.last_begun + SWEEPS;
-        let by_programs = self.datapath.begins_masquerading || may_live;
+        let by_programs = self.datapath.begins_masquerading || may_live || self.carries_any_masqueraded();
         if self.masquerade.by_programs != by_programs {
             tracing::info!(by_programs, "who masquerades has changed");
             self.masquerade.by_programs = by_programs;

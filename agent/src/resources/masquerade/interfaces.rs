@@ -11,6 +11,7 @@ use std::time::Duration;
 use shunt_dataplane::abi::MAX_OUTLETS;
 use shunt_dataplane::abi::translation::Outlet;
 use shunt_netlink::address::Address;
+use shunt_netlink::nf_tables::generation;
 
 use super::Outlets;
 use super::ways_out::{WayOut, WaysOut};
@@ -23,7 +24,8 @@ use crate::resources::external_rule::filters;
 use crate::resources::reconcile::{Cause, Resource as _};
 use crate::resources::{Node, Refusal};
 
-/// Period of the check for external filters and for the node's port range: neither sends events.
+/// Period of the check for external filters and for the node's port range: neither sends events. Those of nf_tables are looked at whenever somebody has
+/// changed any.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The ephemeral ports of the node, of both families.
@@ -41,9 +43,13 @@ impl Node {
 
     /// Checks periodically for changes without events.
     pub(crate) fn check_masquerading(&mut self) {
-        let is_due = self.masquerade.last.is_none_or(|last| failpoints::now().duration_since(last) > PERIOD);
-        if is_due && self.is_masqueraded() {
-            self.masquerade.last = Some(failpoints::now());
+        if !self.is_masqueraded() {
+            return;
+        }
+        let generation = generation();
+        let is_over = |last| failpoints::now().duration_since(last) > PERIOD;
+        if self.masquerade.generation != generation || self.masquerade.last.is_none_or(is_over) {
+            (self.masquerade.last, self.masquerade.generation) = (Some(failpoints::now()), generation);
             self.look_for_external_filters();
             self.update_masquerade_interfaces();
         }

@@ -1,6 +1,6 @@
 //! `ACCEPTED`, `HEEDING` and `OPENED`: what others' rules have let through.
 
-use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding};
+use shunt_dataplane::abi::{AcceptedFlow, FlowKey, Heeding, Question};
 use shunt_dataplane::tables::AcceptedFlows;
 
 use super::KernelTables;
@@ -37,9 +37,9 @@ impl AcceptedFlows for KernelTables {
     }
 
     #[inline(always)]
-    fn ask_for_liberal_tracking(&self, key: &FlowKey) {
-        // Without room it is asked for again.
-        let _ = OPENED.output::<FlowKey>(key, 0);
+    fn ask_agent(&self, question: &Question) {
+        // Without room it is asked again.
+        let _ = OPENED.output::<Question>(question, 0);
     }
 
     #[inline(always)]

@@ -1,43 +1,57 @@
-//! Connections of host ports that the kernel has opened, and whose answers others' rules have let through (`OPENED`): connection tracking says what becomes of
-//! them, and the programs carry them from then on.
+//! Connections that the kernel has opened and translates, and that others' rules have let through (`OPENED`): connection tracking says what becomes of them, and
+//! the programs carry them from then on.
 
 use std::net::SocketAddr;
 
 use aya::maps::{Array, HashMap, Map, MapData, MapError};
 use shunt_dataplane::abi::share::{Share, Side};
 use shunt_dataplane::abi::translation::{
-    Mapping, MappingKey, OUTSIDE, Shown, TRACKED, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
+    Mapping, MappingKey, OUTSIDE, Translation, TupleKey, is_tracked, opened_by,
 };
-use shunt_dataplane::abi::{FlowKey, Station, StationKey};
+use shunt_dataplane::abi::{AddressKey, FlowKey, Owner, Port, PortKey, Station, StationKey};
 use shunt_dataplane::wire::Protocol;
 use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_netlink::conntrack::{Liberal, Liberator, TrackedConnection, Tracker, Tuple};
 
 use super::error::WatchError;
-use crate::datapath::encode::tuple_key;
+use super::pair::{self, Pair};
 use crate::datapath::pins::Pins;
 use crate::resources::clock::boot_time;
 use crate::resources::connection::Entries;
 use crate::resources::connection::volumes;
 
-/// How long ago a connection began that connection tracking calls assured, at least, in nanoseconds (`nf_conntrack_udp_packet`,
-/// net/netfilter/nf_conntrack_proto_udp.c).
-const LASTED: u64 = 2_000_000_000;
-
 /// Finds out what becomes of connections, and writes that down.
 pub(super) struct Carrier {
     entries: Entries,
     mappings: HashMap<MapData, MappingKey, Mapping>,
+    addresses: HashMap<MapData, AddressKey, Owner>,
+    ports: HashMap<MapData, PortKey, Port>,
     stations: HashMap<MapData, StationKey, Station>,
     shares: Array<MapData, Share>,
     tracker: Tracker,
 }
 
-/// A connection that is asked for: the tuple of its client's packets, and the host port.
+/// A connection that is asked about: a tuple by which connection tracking knows it.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    request: Tuple,
-    mapping: Mapping,
+    tuple: Tuple,
+    of: Of,
+}
+
+/// Who is asked for.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    /// The host port to which the tuple's packets come.
+    HostPort(Mapping),
+    /// The container that sends the tuple's packets, on this bridge: to whom it asks, or to the client of a host port.
+    Container(u32, Port),
+}
+
+/// What becomes of a connection.
+#[derive(Debug)]
+struct Translated {
+    original: Tuple,
+    pair: Pair,
 }
 
 impl Carrier {
@@ -50,6 +64,8 @@ impl Carrier {
         Ok(Self {
             entries: Entries::open(|name| pins.map(name))?,
             mappings: HashMap::try_from(Map::HashMap(pin("MAPPINGS")?))?,
+            addresses: HashMap::try_from(Map::HashMap(pin("ADDRESSES")?))?,
+            ports: HashMap::try_from(Map::HashMap(pin("PORTS")?))?,
             stations: HashMap::try_from(Map::HashMap(pin("FDB")?))?,
             shares: Array::try_from(Map::Array(pin("SHARES")?))?,
             tracker: Tracker::open()?,
@@ -67,19 +83,19 @@ impl Carrier {
         liberator: &mut Liberator,
     ) -> Result<Vec<Option<Pair>>, WatchError> {
         let asked: Vec<_> = flows.iter().enumerate().flat_map(|(at, flow)| self.asked(flow, at)).collect();
-        let requests: Vec<_> = asked.iter().map(|(_, asked)| asked.request).collect();
-        let tracked = self.tracker.find(&requests)?;
+        let tuples: Vec<_> = asked.iter().map(|(_, asked)| asked.tuple).collect();
+        let tracked = self.tracker.find(&tuples)?;
         let now = boot_time();
-        let pairs = asked.iter().zip(tracked).filter_map(|((at, asked), tracked)| {
-            let pair = pair(asked, &tracked?, now)?;
-            Some((*at, asked, self.of_container(asked, pair).ok()??))
+        let translated = asked.iter().zip(tracked).filter_map(|((at, asked), tracked)| {
+            let translated = self.translated(asked, &tracked?, now)?;
+            (!self.is_others(&translated.pair)).then_some((*at, translated))
         });
-        let pairs: Vec<_> = pairs.collect();
-        let requests: Vec<_> = pairs.iter().map(|(_, asked, _)| asked.request).collect();
-        let is_unchecked = unchecked(&requests, liberator)?;
+        let translated: Vec<_> = translated.collect();
+        let originals: Vec<_> = translated.iter().map(|(_, translated)| translated.original).collect();
+        let is_unchecked = unchecked(&originals, liberator)?;
         let mut carried = vec![None; flows.len()];
-        for ((at, _, pair), _) in
-            pairs.into_iter().zip(is_unchecked).filter(|(_, is_unchecked)| *is_unchecked)
+        for ((at, Translated { pair, .. }), _) in
+            translated.into_iter().zip(is_unchecked).filter(|(_, is_unchecked)| *is_unchecked)
         {
             match self.write(&pair) {
                 Ok(()) => carried[at] = Some(pair),
@@ -92,16 +108,55 @@ impl Carrier {
         Ok(carried)
     }
 
-    /// What may be asked for: each end that is a host port has it. Both may have the number of one.
+    /// What may be asked for: outside each end that is a host port has it, and both may have the number of one; on a bridge each end that is a container's.
     fn asked(&self, flow: &FlowKey, at: usize) -> Vec<(usize, Asked)> {
         let (low, high) = ((flow.low, flow.low_port), (flow.high, flow.high_port));
         let ways = [(low, high), (high, low)].into_iter();
-        let asked = ways.filter_map(|(client, node)| {
-            let mapping = self.mapping(node, flow.protocol)?;
-            let request = Tuple { protocol: flow.protocol, source: end(client), destination: end(node) };
-            Some((at, Asked { request, mapping }))
+        let asked = ways.filter_map(|(from, to)| {
+            let of = if flow.bridge == OUTSIDE {
+                Of::HostPort(self.mapping(to, flow.protocol)?)
+            } else {
+                Of::Container(flow.bridge, self.port_of(flow.bridge, from.0)?)
+            };
+            let tuple = Tuple { protocol: flow.protocol, source: end(from), destination: end(to) };
+            Some((at, Asked { tuple, of }))
         });
         asked.collect()
+    }
+
+    /// The entries of a connection that connection tracking has, as those of their container, if it may have one more. There is no way by the kernel's bridge
+    /// for containers in VLANs.
+    fn translated(&self, asked: &Asked, tracked: &TrackedConnection, now: u64) -> Option<Translated> {
+        let Asked { tuple, of } = asked;
+        let original = tracked.original;
+        let (pair, side, slot) = match of {
+            Of::Container(bridge, port) if original == *tuple => {
+                (pair::masqueraded(*bridge, tracked, now)?, Side::Own, port.slot)
+            }
+            Of::Container(_, port) if tracked.reply == *tuple => {
+                let node = (original.destination.ip().into(), original.destination.port().into());
+                let mapping = self.mapping(node, original.protocol)?;
+                (pair::of_host_port(&mapping, tracked, now)?, side_of_client(&original), port.slot)
+            }
+            Of::HostPort(mapping) if original == *tuple => {
+                let key = StationKey { bridge: mapping.bridge, vid: mapping.vid, mac: mapping.mac };
+                let slot = self.stations.get(&key, 0).ok().filter(|_| mapping.vid == 0)?.slot;
+                (pair::of_host_port(mapping, tracked, now)?, side_of_client(&original), slot)
+            }
+            _ => return None,
+        };
+        if !self.shares.get(&slot, 0).ok()?.has_room() {
+            return None;
+        }
+        let of_container = |(key, value): (TupleKey, Translation)| {
+            (key, Translation { flags: value.flags | opened_by(side, slot), ..value })
+        };
+        Some(Translated { original, pair: pair.map(of_container) })
+    }
+
+    /// Whether the programs have opened one of the same tuples: that one goes on.
+    fn is_others(&self, pair: &Pair) -> bool {
+        pair.iter().any(|(key, _)| self.entries.get(key).is_ok_and(|known| !is_tracked(known.holder)))
     }
 
     /// As the programs look it up: of this address, else of any.
@@ -110,24 +165,10 @@ impl Carrier {
         [own, any].iter().find_map(|key| self.mappings.get(key, 0).ok())
     }
 
-    /// The entries as those of their container, if it may have one more connection, and has none of the same tuples that the programs have opened: that one
-    /// goes on. There is no way by the kernel's bridge for containers in VLANs.
-    fn of_container(&self, asked: &Asked, pair: Pair) -> Result<Option<Pair>, MapError> {
-        let mapping = &asked.mapping;
-        let key = StationKey { bridge: mapping.bridge, vid: mapping.vid, mac: mapping.mac };
-        let slot = self.stations.get(&key, 0)?.slot;
-        let is_others = |(key, _): &(TupleKey, Translation)| {
-            self.entries.get(key).is_ok_and(|known| known.holder != TRACKED)
-        };
-        if mapping.vid != 0 || !self.shares.get(&slot, 0)?.has_room() || pair.iter().any(is_others) {
-            return Ok(None);
-        }
-        let is_tcp = asked.request.protocol == Protocol::TCP.0;
-        let side = if is_tcp { Side::TcpClient } else { Side::DatagramClient };
-        let of = |(key, value): (TupleKey, Translation)| {
-            (key, Translation { flags: value.flags | opened_by(side, slot), ..value })
-        };
-        Ok(Some(pair.map(of)))
+    /// The port of the container that has an address on a bridge, in no VLAN.
+    fn port_of(&self, bridge: u32, address: Address) -> Option<Port> {
+        let Owner { ifindex } = self.addresses.get(&AddressKey::new(bridge, 0, address), 0).ok()?;
+        self.ports.get(&PortKey { ifindex }, 0).ok()
     }
 
     /// Writes both directions down.
@@ -152,98 +193,22 @@ impl Carrier {
     }
 }
 
-/// The entries of both directions of a connection, the answers' first: by then a request may be answered.
-pub(super) type Pair = [(TupleKey, Translation); 2];
-
-/// The entries of both directions. None of a connection that goes elsewhere, that has just begun or begins to end, that another direction's packet has
-/// begun, or that the container sees by another name than its client's own: of several clients one may have that name after the other.
-fn pair(asked: &Asked, tracked: &TrackedConnection, now: u64) -> Option<Pair> {
-    let TrackedConnection { original, reply, is_assured, is_established, .. } = tracked;
-    let is_itself = reply.destination == original.source;
-    if original != &asked.request || !(*is_assured && *is_established && is_itself) {
-        return None;
-    }
-    let request = tuple_key(OUTSIDE, original);
-    let answer = tuple_key(asked.mapping.bridge, reply);
-    let becomes = answer.reversed(answer.domain);
-    let half = |becomes, flags| Translation {
-        becomes,
-        shown: Shown::SENT.0,
-        touched: now,
-        begun: now.saturating_sub(LASTED),
-        holder: TRACKED,
-        flags,
-        ..Translation::default()
-    };
-    let halves = [(answer, half(request.reversed(OUTSIDE), 0)), (request, half(becomes, TRANSLATION_OPENER))];
-    asked.mapping.leads_as(&becomes).then_some(halves)
+fn side_of_client(request: &Tuple) -> Side {
+    if request.protocol == Protocol::TCP.0 { Side::TcpClient } else { Side::DatagramClient }
 }
 
 /// Of which of these connections no windows are checked: those of TCP are told of.
-fn unchecked(requests: &[Tuple], liberator: &mut Liberator) -> Result<Vec<bool>, WatchError> {
-    let is_tcp = |request: &&Tuple| request.protocol == Protocol::TCP.0;
+fn unchecked(originals: &[Tuple], liberator: &mut Liberator) -> Result<Vec<bool>, WatchError> {
+    let is_tcp = |original: &&Tuple| original.protocol == Protocol::TCP.0;
     let ends: Vec<_> =
-        requests.iter().filter(is_tcp).map(|request| (request.source, request.destination)).collect();
+        originals.iter().filter(is_tcp).map(|original| (original.source, original.destination)).collect();
     let mut became = if ends.is_empty() { Vec::new() } else { liberator.liberate(&ends)? }.into_iter();
-    let is_unchecked = |request: &Tuple| {
-        !is_tcp(&request) || became.next().is_some_and(|became| matches!(became, Liberal::Done))
+    let is_unchecked = |original: &Tuple| {
+        !is_tcp(&original) || became.next().is_some_and(|became| matches!(became, Liberal::Done))
     };
-    Ok(requests.iter().map(is_unchecked).collect())
+    Ok(originals.iter().map(is_unchecked).collect())
 }
 
 fn end((address, port): (Address, L4Port)) -> SocketAddr {
     SocketAddr::new(address.into(), port.number())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: u64 = 9 * LASTED;
-
-    fn asked() -> Asked {
-        let container: std::net::IpAddr = "10.0.0.2".parse().unwrap();
-        let mapping = Mapping { v4: container.into(), bridge: 7, port: 80.into(), ..Mapping::default() };
-        Asked { request: said("192.0.2.9:4000", "192.0.2.1:8080"), mapping }
-    }
-
-    fn said(source: &str, destination: &str) -> Tuple {
-        Tuple { protocol: 6, source: source.parse().unwrap(), destination: destination.parse().unwrap() }
-    }
-
-    fn tracked() -> TrackedConnection {
-        let reply = said("10.0.0.2:80", "192.0.2.9:4000");
-        TrackedConnection {
-            original: asked().request,
-            reply,
-            is_assured: true,
-            is_established: true,
-            timeout: 0,
-        }
-    }
-
-    #[test]
-    fn either_direction_finds_the_other_and_both_are_assured() {
-        let [(answer, back), (request, there)] = pair(&asked(), &tracked(), NOW).unwrap();
-        assert_eq!((answer.domain, request.domain), (7, OUTSIDE));
-        assert_eq!(there.becomes.reversed(there.becomes.domain), answer);
-        assert_eq!(back.becomes.reversed(back.becomes.domain), request);
-        assert!(there.belongs_to(&request, &back) && back.belongs_to(&answer, &there));
-        assert!(shunt_dataplane::nat::connection::is_assured(&there, &back, NOW));
-    }
-
-    #[test]
-    fn what_goes_elsewhere_or_began_elsewhere_stays_with_the_kernel() {
-        let young = TrackedConnection { is_assured: false, ..tracked() };
-        let closing = TrackedConnection { is_established: false, ..tracked() };
-        let elsewhere = TrackedConnection { reply: said("10.0.0.3:80", "192.0.2.9:4000"), ..tracked() };
-        let other_port = TrackedConnection { reply: said("10.0.0.2:81", "192.0.2.9:4000"), ..tracked() };
-        let hidden = TrackedConnection { reply: said("10.0.0.2:80", "10.0.0.1:4000"), ..tracked() };
-        let renumbered = TrackedConnection { reply: said("10.0.0.2:80", "192.0.2.9:4001"), ..tracked() };
-        let masqueraded =
-            TrackedConnection { original: tracked().reply, reply: asked().request, ..tracked() };
-        for stays in [young, closing, elsewhere, other_port, hidden, renumbered, masqueraded] {
-            assert!(pair(&asked(), &stays, NOW).is_none(), "{stays:?}");
-        }
-    }
 }

@@ -4,6 +4,7 @@ mod carried;
 mod error;
 mod legacy;
 mod opened;
+mod pair;
 
 use std::io;
 use std::os::fd::AsFd as _;

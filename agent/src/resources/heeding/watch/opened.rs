@@ -1,5 +1,5 @@
 //! TCP connections that others' rules have let through (`OPENED`): connection tracking is told not to check their windows any more, and the programs that
-//! it does not. Those of host ports that the kernel has opened are [`super::carried`].
+//! it does not. Those that the kernel translates are [`super::carried`].
 
 use std::fs;
 use std::io;
@@ -9,8 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aya::maps::{HashMap, Map, MapData, MapError, RingBuf};
-use shunt_dataplane::abi::translation::OUTSIDE;
-use shunt_dataplane::abi::{ACCEPTED_LIBERAL, AcceptedFlow, FlowKey};
+use shunt_dataplane::abi::{ACCEPTED_LIBERAL, AcceptedFlow, FlowKey, QUESTION_TRANSLATION, Question};
 use shunt_dataplane::wire::address::{Address, L4Port};
 use shunt_netlink::conntrack::{Liberal, Liberator};
 use zerocopy::FromBytes as _;
@@ -65,33 +64,35 @@ impl Opened {
         if let Some(left) = self.answered.and_then(|last| TOGETHER.checked_sub(last.elapsed())) {
             thread::sleep(left);
         }
-        let (answers, flows): (Vec<_>, Vec<_>) =
-            self.asked().into_iter().partition(|flow| flow.bridge == OUTSIDE);
-        if let Err(error) = self.liberate(&flows).and_then(|()| self.carry(&answers)) {
-            let connections = flows.len() + answers.len();
+        let (translated, bridged): (Vec<_>, Vec<_>) =
+            self.asked().into_iter().partition(|asked| asked.wanted == QUESTION_TRANSLATION);
+        let connections = translated.len() + bridged.len();
+        let [translated, bridged] =
+            [translated, bridged].map(|asked| asked.into_iter().map(|asked| asked.flow).collect::<Vec<_>>());
+        if let Err(error) = self.liberate(&bridged).and_then(|()| self.carry(&translated)) {
             tracing::debug!(%error, connections, "connection tracking cannot be told of connections: they stay with the kernel");
         }
         self.answered = Some(Instant::now());
     }
 
     /// The next few connections, each once.
-    fn asked(&mut self) -> Vec<FlowKey> {
-        let mut flows = Vec::new();
-        while flows.len() < MOST
+    fn asked(&mut self) -> Vec<Question> {
+        let mut asked = Vec::new();
+        while asked.len() < MOST
             && let Some(record) = self.ring.next()
         {
-            flows.extend(FlowKey::read_from_bytes(&record).ok());
+            asked.extend(Question::read_from_bytes(&record).ok());
         }
-        flows.sort_unstable();
-        flows.dedup();
-        flows
+        asked.sort_unstable();
+        asked.dedup();
+        asked
     }
 
-    /// Has the programs carry connections of host ports, of which an answer was let through.
-    fn carry(&mut self, answers: &[FlowKey]) -> Result<(), WatchError> {
-        let known: Vec<_> = answers.iter().map(|flow| self.accepted.get(flow, 0).ok()).collect();
-        let carried = self.carrier.carry(answers, &mut self.liberator)?;
-        for ((flow, known), pair) in answers.iter().zip(known).zip(carried) {
+    /// Has the programs carry connections that the kernel translates.
+    fn carry(&mut self, flows: &[FlowKey]) -> Result<(), WatchError> {
+        let known: Vec<_> = flows.iter().map(|flow| self.accepted.get(flow, 0).ok()).collect();
+        let carried = self.carrier.carry(flows, &mut self.liberator)?;
+        for ((flow, known), pair) in flows.iter().zip(known).zip(carried) {
             // One that has ended meanwhile would be carried for ever: nothing of it is to come.
             if let Some(pair) = pair
                 && !self.mark(flow, known)?

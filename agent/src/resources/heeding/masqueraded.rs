@@ -1,0 +1,48 @@
+//! Masquerading: where others have rules the kernel begins connections by ours, behind theirs, and the programs carry those that last.
+
+use shunt_agent_api::{BridgePort, FilterReport};
+
+use crate::config::Filters;
+use crate::kernel::KernelError;
+use crate::registry::Attachment;
+use crate::resources::Node;
+
+impl Node {
+    /// Whether the programs carry what the kernel masquerades for a port.
+    pub(crate) fn carries_masqueraded(&self, port: &BridgePort) -> bool {
+        self.heeding.kept.by.is_none() && self.asks_for_masqueraded(port)
+    }
+
+    /// Whether they do for any.
+    pub(crate) fn carries_any_masqueraded(&self) -> bool {
+        self.registry.attachments().any(|attachment| self.carries_masqueraded(&attachment.port))
+    }
+
+    /// Whether others' rules are asked for what the kernel masquerades for a port.
+    pub(super) fn asks_for_masqueraded(&self, port: &BridgePort) -> bool {
+        let is_heeded = self.heeding.mode_of(port.bridge.index, port.service.filters) != Filters::Bypass;
+        is_heeded && self.masquerade.is_behind_others() && port.is_bridged() && !port.masquerade.is_empty()
+    }
+
+    /// Whose rules are asked for what, for `status`.
+    pub(crate) fn filters(&self) -> FilterReport {
+        let is_masqueraded = self.is_masqueraded();
+        FilterReport {
+            masquerades_by: self.masquerade.external_filter().filter(|_| is_masqueraded).map(str::to_owned),
+            carries: self.carries_any_masqueraded(),
+            ..self.heeding.report(self.opens_host_ports())
+        }
+    }
+
+    /// Has the programs carry what they are to, and leave the rest.
+    pub(super) fn change_who_is_carried(&mut self) -> Result<(), KernelError> {
+        let is_other = |it: &&Attachment| it.carried != self.carries_masqueraded(&it.port);
+        let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
+        for from in others {
+            let to = Attachment { carried: !from.carried, ..from };
+            self.datapath.rewrite_port(&to)?;
+            self.registry.insert(to);
+        }
+        Ok(())
+    }
+}
