@@ -9,7 +9,7 @@ use golden::world;
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::OUTSIDE;
 use shunt_dataplane::abi::{
-    ACCEPTED_LIBERAL, ACCEPTED_PRICE, CHECKED_SEGMENTS, NO_SLOT, QUESTION_TRANSLATION,
+    ACCEPTED_LIBERAL, ACCEPTED_PRICE, CHECKED_SEGMENTS, HEEDING_MARKED_ROUTES, NO_SLOT, QUESTION_TRANSLATION,
 };
 
 /// Where the destination port of a segment of IPv4 is.
@@ -73,5 +73,23 @@ fn what_is_carried_keeps_its_port_when_the_kernel_masquerades_all_of_it_again() 
         let mut packet = case.packet.clone();
         case.entry.travel(&mut packet, case.here, case.missing, &tables);
         assert_eq!(packet.bytes, case.packet.bytes, "{name}");
+    }
+}
+
+/// By its mark it may have taken another way than the one on which it would be carried.
+#[test]
+fn what_leaves_with_a_mark_where_routes_depend_on_marks_is_not_noted() {
+    for name in ["own_carried_tcp_v4", "own_answers_heeded_v4"] {
+        for (is_marked, flags, notes) in
+            [(true, HEEDING_MARKED_ROUTES, 0), (true, 0, 1), (false, HEEDING_MARKED_ROUTES, 1)]
+        {
+            let mut tables = MemoryTables::of_world();
+            tables.heeding.flags |= flags;
+            let before = tables.accepted.borrow().len();
+            let mut case = case(name);
+            case.packet.marked = is_marked;
+            travel(&case, &tables);
+            assert_eq!(tables.accepted.borrow().len() - before, notes, "{name}, {is_marked}, {flags}");
+        }
     }
 }

@@ -31,6 +31,7 @@ pub mod netconf;
 pub mod netfilter;
 pub mod nf_tables;
 mod nfnetlink;
+pub mod policy_rule;
 pub mod prefix;
 mod request;
 pub mod route;

@@ -134,7 +134,7 @@ impl From<Options> for Config {
             masquerade: options.masquerade.unwrap_or_default(),
             filters: options.filters.unwrap_or_default(),
             filter_lease: options.filter_lease.unwrap_or_default(),
-            filter_host_ports: options.filter_host_ports.unwrap_or_default(),
+            filter_host_ports: options.filter_host_ports.unwrap_or(true),
             big_tcp: options.big_tcp.unwrap_or_default(),
             grace_periods: options.grace_periods.unwrap_or_default(),
             admission: options.admission.unwrap_or_default(),

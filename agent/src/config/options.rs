@@ -94,7 +94,7 @@ pub struct Options {
         schemars(with = "String", extend("form" = "duration, `50ms` to `10s`", "see" = "dataplane/filters.md"))
     )]
     pub filter_lease: Option<FilterLease>,
-    /// Whether others' rules are asked for host ports as `filters` says: the kernel opens their connections then.
+    /// Whether others' rules are asked for host ports, too, as `filters` says: the kernel opens their connections then.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md#host-ports")))]
     pub filter_host_ports: Option<bool>,
     /// How large the packets of containers' veths are, of networks that do not say it: `auto` has those of IPv4 as large as every way out of the

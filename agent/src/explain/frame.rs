@@ -199,6 +199,11 @@ impl Packet for Frame {
         self.outside = false;
     }
 
+    // Nobody knows what marks it would have by then.
+    fn is_marked_by_others(&self) -> bool {
+        false
+    }
+
     fn mark_checked(&mut self) {
         self.checked = true;
     }

@@ -1,5 +1,5 @@
-//! The translating programs are attached while they translate something: host ports, connections that they begin or have begun. Where the
-//! kernel masquerades, no packet passes them.
+//! The translating programs are attached while they translate something: host ports, connections that they begin, have begun or may carry. Where all
+//! masquerading is the kernel's, no packet passes them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::thread::sleep;
@@ -16,10 +16,10 @@ const SWEEPS: Duration = Duration::from_secs(12);
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Rules that forwarded packets meet, as kube-proxy has some.
+/// Rules that forwarded packets meet, and that judge each of them: nothing is carried behind such.
 fn filter(world: &World) {
     let rules = "add table ip admin; add chain ip admin forward { type filter hook forward priority 0; }; \
-                 add rule ip admin forward ct state invalid drop";
+                 add rule ip admin forward limit rate over 1000000/second drop";
     world.node.namespace().command("nft", &[rules]).unwrap();
 }
 

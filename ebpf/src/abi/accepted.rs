@@ -51,6 +51,9 @@ pub const HEEDING_TCP: u32 = 1;
 /// [`Heeding::flags`]: the agent has connection tracking not mind it of each TCP connection that it is asked for by `OPENED` ([`ACCEPTED_LIBERAL`]).
 pub const HEEDING_EACH_TCP: u32 = 2;
 
+/// [`Heeding::flags`]: routes depend on marks. What leaves the node with one that is somebody else's takes another way than the programs know.
+pub const HEEDING_MARKED_ROUTES: u32 = 4;
+
 /// A record of `OPENED`: what the agent is asked about a flow. What finds no room is asked a lease later.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, FromBytes, Immutable, IntoBytes)]

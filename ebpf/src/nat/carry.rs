@@ -12,12 +12,12 @@
 
 use crate::Tables;
 use crate::abi::translation::{Mapping, OUTSIDE, TRACKED_MASQUERADED, TupleKey};
-use crate::abi::{AddressKey, End, FlowKey, StationKey};
+use crate::abi::{AddressKey, End, FlowKey, HEEDING_MARKED_ROUTES, StationKey};
 use crate::nat::segment::Segment;
 use crate::stages::accept::{self, Asked, Wanted};
 use crate::stages::read_flow::{Flow, V4_HEADER, V6_HEADER};
 use crate::verdict::{PassReason, Stop};
-use crate::wire::Fragment;
+use crate::wire::{Fragment, Packet};
 
 /// Lets a packet on that will leave as `leaves`, from one interface to another (`ports`), if its direction's lease lasts. Its IP header is at `header`.
 ///
@@ -54,6 +54,13 @@ fn forget<T: Tables>(segment: &Segment, leaves: &TupleKey, flow: &mut Flow, tabl
     tables.forget_accepted_flow(&flow.key);
 }
 
+/// Whether a packet that leaves may have taken a way that the programs do not find: by its mark.
+#[inline(always)]
+pub fn is_routed_by_mark<P: Packet, T: Tables>(packet: &P, tables: &T) -> bool {
+    packet.is_marked_by_others()
+        && tables.heeding().is_some_and(|heeding| heeding.flags & HEEDING_MARKED_ROUTES != 0)
+}
+
 /// Notes an answer that leaves the node as `leaves`, out of all hooks, by the host port `mapping`, whose container pays. Others may be masqueraded to the same
 /// port: an answer is what goes to somebody whose packets the container gets.
 #[inline(always)]
@@ -78,7 +85,12 @@ pub fn note_answer<T: Tables>(
 /// Notes a packet that leaves the node out of all hooks, if it is of a connection that the kernel masquerades and the programs carry, whose container pays. Its
 /// claim is the entry's. Returns whether it is.
 #[inline(always)]
-pub fn note_masqueraded<T: Tables>(segment: &Segment, header: u32, ports: [u32; 2], tables: &T) -> bool {
+pub fn note_masqueraded<P: Packet, T: Tables>(
+    packet: &P,
+    (segment, header): (&Segment, u32),
+    here: u32,
+    tables: &T,
+) -> bool {
     if tables.heeding().is_none_or(|heeding| heeding.lease == 0) {
         return false;
     }
@@ -86,9 +98,12 @@ pub fn note_masqueraded<T: Tables>(segment: &Segment, header: u32, ports: [u32; 
         return false;
     };
     let key = AddressKey::new(answer.domain, 0, answer.destination);
-    if let Some((port, _)) = tables.resident(&key, 0) {
+    if let Some((port, _)) = tables.resident(&key, 0)
+        && !is_routed_by_mark(packet, tables)
+    {
         let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
         let flow = leaving(segment, header, &leaves);
+        let ports = [packet.origin(), here];
         accept::note_and_ask(&Asked { flow: &flow, ports }, port.slot, Wanted::Nothing, tables);
     }
     true

@@ -62,11 +62,8 @@ pub fn enter<'a, P: Packet, T: Tables>(
 pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
     let segment = &plan.segment;
     let by = claimant(packet);
-    if by == Claimant::Masqueraded {
-        let ports = [packet.origin(), here];
-        if carry::note_masqueraded(segment, plan.header, ports, tables) {
-            return BY_KERNEL.into();
-        }
+    if by == Claimant::Masqueraded && carry::note_masqueraded(packet, (segment, plan.header), here, tables) {
+        return BY_KERNEL.into();
     }
     // The node's own TCP is claimed with its first segment, and its sockets are asked.
     let is_claimed = segment.is_datagram() || by == Claimant::Masqueraded;
@@ -105,8 +102,10 @@ fn begin_stages<P: Packet, T: Tables>(
     if let Some(mapping) = &leads
         && mapping.flags & MAPPING_HEEDED != 0
     {
-        let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
-        carry::note_answer(segment, mapping, (*header, &leaves), [packet.origin(), here], tables);
+        if !carry::is_routed_by_mark(packet, tables) {
+            let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
+            carry::note_answer(segment, mapping, (*header, &leaves), [packet.origin(), here], tables);
+        }
         return Err(BY_KERNEL);
     }
     // Who is masqueraded may be anybody: a claim would take the clients of the host port.

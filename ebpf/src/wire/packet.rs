@@ -152,6 +152,9 @@ pub trait Packet: Readable + Sized {
     /// Removes that mark.
     fn unmark_outside(&mut self);
 
+    /// Whether it has a mark of somebody else's.
+    fn is_marked_by_others(&self) -> bool;
+
     /// Marks the frame as passed by its restricted port's program (see [`crate::stages::guard`]).
     fn mark_checked(&mut self);
 

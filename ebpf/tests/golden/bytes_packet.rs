@@ -25,6 +25,8 @@ pub struct BytesPacket {
     pub judged: bool,
     pub checked: bool,
     pub outside: bool,
+    /// Whether somebody else has marked it.
+    pub marked: bool,
     /// Whether `from_container` has handed its port on.
     pub handed: bool,
     /// The counter slot of a container that may have no more connections, and why.
@@ -223,6 +225,10 @@ impl Packet for BytesPacket {
 
     fn unmark_outside(&mut self) {
         self.outside = false;
+    }
+
+    fn is_marked_by_others(&self) -> bool {
+        self.marked
     }
 
     fn mark_checked(&mut self) {

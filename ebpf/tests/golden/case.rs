@@ -3,7 +3,7 @@
 //! ```text
 //! # Anything behind a hash is for people.
 //! entry: from_container alpha      the program and the interface it runs on
-//! state: gso 1448, tag 5, judged, checked, outside, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
+//! state: gso 1448, tag 5, judged, checked, outside, marked, linear 14, from beta    (optional) what the frame has beside its bytes; `bare 0800`: it
 //!                                  has no Ethernet header, which would say that it is this; `full NAME connections`, or `openings`: the
 //!                                  container may have no more of them
 //! missing: drop                    (optional) the program is one for restricted ports
@@ -257,6 +257,7 @@ fn apply(state: &str, packet: &mut BytesPacket, name: &str) {
             ["judged"] => packet.judged = true,
             ["checked"] => packet.checked = true,
             ["outside"] => packet.outside = true,
+            ["marked"] => packet.marked = true,
             ["full", place, "connections"] => packet.full = Some((world::slot(place), Excess::Connections)),
             ["full", place, "openings"] => packet.full = Some((world::slot(place), Excess::Openings)),
             ["bare", ether_type] => {

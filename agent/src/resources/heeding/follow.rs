@@ -94,6 +94,7 @@ impl Node {
         if self.is_asking() {
             self.find_who_keeps_flows(generation, met);
             self.find_how_tcp_is_tracked();
+            self.heeding.marked_routes.look();
         }
     }
 
@@ -188,7 +189,10 @@ impl Node {
         if self.is_asking() {
             let (lease, flags) = match &self.heeding.kept.by {
                 Some(_) => (0, 0),
-                None => (self.heeding.lease.nanoseconds(), self.heeding.tracking.flags()),
+                None => {
+                    let flags = self.heeding.tracking.flags() | self.heeding.marked_routes.flags();
+                    (self.heeding.lease.nanoseconds(), flags)
+                }
             };
             self.datapath.maps.heeding.write(lease, flags).map_err(in_map("HEEDING"))?;
         }

@@ -9,6 +9,7 @@ mod harms;
 mod heeded;
 mod kept;
 mod listed;
+mod marked_routes;
 mod masqueraded;
 mod opened;
 mod opening;

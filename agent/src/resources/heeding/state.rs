@@ -7,6 +7,7 @@ use shunt_netlink::netfilter::BaseChain;
 
 use super::harms::Harms;
 use super::listed::Listed;
+use super::marked_routes::MarkedRoutes;
 use super::opening::Opening;
 use super::tracking::Tracking;
 use super::watch::Watcher;
@@ -27,6 +28,8 @@ pub(crate) struct Heeded {
     pub(super) is_node_heeded: bool,
     /// Whether TCP may take the fast path.
     pub(super) tracking: Tracking,
+    /// Whether routes depend on marks.
+    pub(super) marked_routes: MarkedRoutes,
     /// Who has rules that are heeded, for a person.
     pub(super) by: Vec<String>,
     /// Others' chains.
@@ -62,6 +65,7 @@ impl Heeded {
             is_found: false,
             is_node_heeded: false,
             tracking: Tracking::default(),
+            marked_routes: MarkedRoutes::default(),
             by: Vec::new(),
             listed: Listed::default(),
             harms: Harms::default(),

@@ -205,6 +205,12 @@ impl<const KIND: u8> Packet for Skb<KIND> {
     }
 
     #[inline(always)]
+    fn is_marked_by_others(&self) -> bool {
+        let Marks { judged, checked, outside } = marks();
+        self.mark() & !(judged | checked | outside) != 0
+    }
+
+    #[inline(always)]
     fn mark_checked(&mut self) {
         self.ctx.set_mark(self.mark() | marks().checked);
     }
