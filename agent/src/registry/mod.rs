@@ -5,6 +5,7 @@ mod bridge;
 mod port_flags;
 mod settings;
 mod slots;
+mod totals;
 mod trunk;
 mod uplink;
 pub mod vlan_gateway;
@@ -19,6 +20,7 @@ pub use self::bridge::Bridge;
 pub use self::port_flags::port_flags;
 pub use self::settings::{Domain, Settings};
 pub use self::slots::Slots;
+use self::totals::Totals;
 pub use self::trunk::Trunk;
 pub use self::uplink::Uplink;
 pub use self::vlan_gateway::{Place, VlanGateway};
@@ -38,6 +40,8 @@ pub struct Registry {
     pub gateways: BTreeMap<Place, VlanGateway>,
     /// Counter slots.
     pub slots: Slots,
+    totals: Totals,
+    edition: u64,
 }
 
 impl Registry {
@@ -46,7 +50,7 @@ impl Registry {
         self.attachments.get(key)
     }
 
-    /// The same, mutable.
+    /// The same, mutable. What was asked for is changed by [`Registry::insert`] only.
     pub fn get_mut(&mut self, key: &AttachmentKey) -> Option<&mut Attachment> {
         self.attachments.get_mut(key)
     }
@@ -56,7 +60,7 @@ impl Registry {
         self.attachments.get(self.hosts.get(&ifindex)?)
     }
 
-    /// The same, mutable.
+    /// The same, mutable, as [`Registry::get_mut`].
     pub fn by_host_mut(&mut self, ifindex: u32) -> Option<&mut Attachment> {
         self.attachments.get_mut(self.hosts.get(&ifindex)?)
     }
@@ -82,6 +86,36 @@ impl Registry {
     #[allow(clippy::len_without_is_empty, reason = "nobody asks that")]
     pub fn len(&self) -> usize {
         self.attachments.len()
+    }
+
+    /// A number that is another one whenever an attachment has come, has gone, or asks for something else.
+    pub fn edition(&self) -> u64 {
+        self.edition
+    }
+
+    /// Whether any attachment has host ports.
+    pub fn has_mapped(&self) -> bool {
+        self.totals.mapped > 0
+    }
+
+    /// Whether any attachment's packets are masqueraded.
+    pub fn has_masqueraded(&self) -> bool {
+        self.totals.masqueraded > 0
+    }
+
+    /// Whether the kernel opens any host ports.
+    pub fn has_opened(&self) -> bool {
+        self.totals.opened > 0
+    }
+
+    /// Whether any attachment's bridge has an uplink that the attachment names.
+    pub fn has_uplinked(&self) -> bool {
+        self.totals.uplinked > 0
+    }
+
+    /// Whether a bridge has attachments.
+    pub fn has_ports_on(&self, bridge: u32) -> bool {
+        self.totals.on_bridges.contains_key(&bridge)
     }
 
     /// The attachments of one bridge.
@@ -118,13 +152,22 @@ impl Registry {
     /// Adds an attachment, after its bridge.
     pub fn insert(&mut self, attachment: Attachment) {
         self.hosts.insert(attachment.port.host.index, attachment.port.key.clone());
-        self.attachments.insert(attachment.port.key.clone(), attachment);
+        self.totals.add(&attachment);
+        let key = attachment.port.key.clone();
+        if self.attachments.get(&key).is_none_or(|known| known.port != attachment.port) {
+            self.edition += 1;
+        }
+        if let Some(former) = self.attachments.insert(key, attachment) {
+            self.totals.subtract(&former);
+        }
     }
 
     /// Forgets an attachment.
     pub fn remove(&mut self, key: &AttachmentKey) -> Option<Attachment> {
         let attachment = self.attachments.remove(key)?;
         self.hosts.remove(&attachment.port.host.index);
+        self.totals.subtract(&attachment);
+        self.edition += 1;
         Some(attachment)
     }
 

@@ -9,7 +9,7 @@ use shunt_dataplane::abi::Port;
 use shunt_netlink::link::Link;
 
 use super::big_tcp::PacketSizing;
-use super::bridge::Orphan;
+use super::bridge::{Gateways, Orphan};
 use super::connection::table::Table;
 use super::connection::{Sweeping, Tallies, handover};
 use super::departed::KeptDeparted;
@@ -135,6 +135,8 @@ pub(crate) struct Node {
     pub(crate) leases: Leases,
     /// Containers whose bridge was deleted.
     pub(crate) orphans: Vec<Orphan>,
+    /// The addresses that containers expect on their bridges.
+    pub(crate) gateways: Gateways,
     /// The configured XDP mode per uplink.
     pub(crate) natives: BTreeMap<String, XdpMode>,
     /// Relocations per uplink.
@@ -194,6 +196,7 @@ impl Node {
             repairs: Repairs::new(config.repairs),
             leases: Leases::default(),
             orphans: Vec::new(),
+            gateways: Gateways::default(),
             natives: config.uplinks.iter().map(|(name, uplink)| (name.clone(), uplink.xdp)).collect(),
             relocations: BTreeMap::new(),
             failed_returns: BTreeMap::new(),

@@ -32,12 +32,15 @@ impl Node {
     }
 
     /// The addresses that the attachments expect. A bridge has one IPv4 address; none if they disagree.
-    fn gateways(&self, bridge: u32) -> BTreeSet<IpNet> {
-        let ports = self.registry.of_bridge(bridge).map(|attachment| &attachment.port);
-        let all: BTreeSet<_> = ports.flat_map(gateways_of).collect();
-        let (v4, v6): (BTreeSet<_>, BTreeSet<_>) =
-            all.into_iter().partition(|prefix| prefix.addr().is_ipv4());
-        v6.into_iter().chain(v4.first().copied().filter(|_| v4.len() == 1)).collect()
+    fn gateways(&mut self, bridge: u32) -> BTreeSet<IpNet> {
+        let registry = &self.registry;
+        self.gateways.of(bridge, registry.edition(), || {
+            let ports = registry.of_bridge(bridge).map(|attachment| &attachment.port);
+            let all: BTreeSet<_> = ports.flat_map(gateways_of).collect();
+            let (v4, v6): (BTreeSet<_>, BTreeSet<_>) =
+                all.into_iter().partition(|prefix| prefix.addr().is_ipv4());
+            v6.into_iter().chain(v4.first().copied().filter(|_| v4.len() == 1)).collect()
+        })
     }
 }
 

@@ -9,4 +9,4 @@ mod reattached;
 mod state;
 
 pub(crate) use self::foreign_ports::leads_out;
-pub(crate) use self::state::Orphan;
+pub(crate) use self::state::{Gateways, Orphan};

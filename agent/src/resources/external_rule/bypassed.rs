@@ -6,6 +6,7 @@
 
 use shunt_agent_api::BridgePort;
 use shunt_netlink::NetlinkError;
+use shunt_netlink::netfilter::BaseChain;
 
 use super::filters;
 use super::hooks::{self, Bypassed, Crossed};
@@ -22,7 +23,7 @@ impl Node {
         if !is_bridged {
             return Vec::new();
         }
-        let found = self.crossed(None).and_then(|crossed| Ok((crossed, filters::chains()?)));
+        let found = filters::chains().and_then(|chains| Ok((self.crossed(None, &chains)?, chains)));
         let (crossed, chains) = found.unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot list external filters");
             (Crossed::default(), Vec::new())
@@ -60,18 +61,22 @@ impl Node {
         }
     }
 
-    /// What traffic in the fast path crosses, also once a port has arrived.
+    /// What traffic in the fast path crosses, also once a port has arrived: of the ports those that any of `chains` is at.
     ///
     /// # Errors
     /// The kernel cannot list its bridges.
-    pub(crate) fn crossed(&self, arriving: Option<&BridgePort>) -> Result<Crossed, NetlinkError> {
+    pub(crate) fn crossed(
+        &self,
+        arriving: Option<&BridgePort>,
+        chains: &[BaseChain],
+    ) -> Result<Crossed, NetlinkError> {
         let ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
-        let host_ends = ports.map(|port| port.host.name.clone());
-        let uplinks = self.registry.uplinks.values().map(|uplink| uplink.link.name.clone());
-        let uplink = arriving.and_then(|port| port.service.uplink.as_ref()).map(|uplink| uplink.name.clone());
+        let host_ends = ports.map(|port| &port.host.name);
+        let uplinks = self.registry.uplinks.values().map(|uplink| &uplink.link.name);
+        let uplink = arriving.and_then(|port| port.service.uplink.as_ref()).map(|uplink| &uplink.name);
         let bridges = self.registry.bridges().map(|bridge| bridge.link.name.clone());
         let crossed = Crossed {
-            ports: host_ends.chain(uplinks).chain(uplink).collect(),
+            ports: hooks::with_chains(host_ends.chain(uplinks).chain(uplink), chains),
             ways_in: self.nat_ingress.hooks.values().map(|hook| hook.ifname.clone()).collect(),
             bridges: bridges.chain(arriving.map(|port| port.bridge.name.clone())).collect(),
             shown: [false; 3],

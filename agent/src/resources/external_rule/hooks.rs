@@ -46,7 +46,7 @@ const BRIDGED_TOO: [&str; 3] = [
 /// What traffic in the fast path crosses: interfaces, by name, and the rules of IP.
 #[derive(Debug, Default)]
 pub(crate) struct Crossed {
-    /// The bridges' ports: containers' host ends, and uplinks.
+    /// The bridges' ports that a chain is at: containers' host ends, and uplinks.
     pub(crate) ports: BTreeSet<String>,
     /// Those by which packets to host ports enter the node.
     pub(crate) ways_in: BTreeSet<String>,
@@ -74,6 +74,18 @@ impl Crossed {
         let bridges = filtering_bridges()?.into_iter().map(|bridge| bridge.name).collect();
         Self { bridges, ..Self::default() }.with_shown()
     }
+}
+
+/// Those of these interfaces that any of the chains is at.
+pub(crate) fn with_chains<'a>(
+    names: impl Iterator<Item = &'a String>,
+    chains: &[BaseChain],
+) -> BTreeSet<String> {
+    let at_interfaces: Vec<_> = chains.iter().filter(|chain| !chain.devices.is_empty()).collect();
+    if at_interfaces.is_empty() {
+        return BTreeSet::new();
+    }
+    names.filter(|name| at_interfaces.iter().any(|chain| chain.is_at(name))).cloned().collect()
 }
 
 /// Who has rules at hooks that are bypassed, with each hook.

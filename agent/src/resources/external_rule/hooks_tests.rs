@@ -157,3 +157,25 @@ fn tables_of_legacy_iptables_are_told_by_their_names() {
         }
     }
 }
+
+#[test]
+fn of_a_nodes_ports_those_are_named_that_a_chain_is_at() {
+    let chain = |devices: &[&str]| BaseChain {
+        family: libc::NFPROTO_NETDEV as u8,
+        hook: 0,
+        priority: 0,
+        table: "admin".to_owned(),
+        name: "some".to_owned(),
+        rules: 1,
+        policy: None,
+        kind: "filter".to_owned(),
+        devices: devices.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let ports = ["veth1", "veth2", "up0"].map(str::to_owned);
+    let named = |chains: &[BaseChain]| with_chains(ports.iter(), chains).into_iter().collect::<Vec<_>>();
+    // Nobody is asked for the name of a port where no chain is at any interface.
+    let unasked = ports.iter().inspect(|name| panic!("{name} was looked at"));
+    assert!(with_chains(unasked, &[chain(&[])]).is_empty());
+    assert_eq!(named(&[chain(&["veth2"]), chain(&[])]), ["veth2"]);
+    assert_eq!(named(&[chain(&["up0"]), chain(&["veth*"])]), ["up0", "veth1", "veth2"]);
+}

@@ -78,8 +78,8 @@ impl Node {
         }
         // Asked first: what is changed meanwhile is looked at again.
         let generation = generation();
-        let met = self.crossed(arriving).and_then(|crossed| {
-            let chains = self.heeding.listed.chains(generation)?;
+        let met = self.heeding.listed.chains(generation).and_then(|chains| {
+            let crossed = self.crossed(arriving, &chains)?;
             let translated = self.find_rules_for_translated(generation, &chains, &crossed);
             let bridged = self.find_whose(generation, chains, (&crossed, arriving));
             Ok(self.asked_for_each_packet(bridged, translated, arriving))
@@ -100,8 +100,7 @@ impl Node {
 
     /// Whether others' rules are asked about any packets: bridged ones, or those that the kernel translates.
     fn is_asking(&self) -> bool {
-        let is_masqueraded = |it: &Attachment| self.asks_for_masqueraded(&it.port);
-        self.heeding.is_on || self.opens_host_ports() || self.registry.attachments().any(is_masqueraded)
+        self.heeding.is_on || self.opens_host_ports() || self.asks_for_any_masqueraded()
     }
 
     /// The chains that may judge each packet of a flow: those that bridged packets meet, and those that translated packets do, each if they are asked, or will be
@@ -115,7 +114,8 @@ impl Node {
         let mut asked = if self.heeding.is_on { bridged } else { Vec::new() };
         let mut ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
         let is_asked = |port: &BridgePort| self.heeds_host_ports(port) || self.asks_for_masqueraded(port);
-        let opens = self.opens_host_ports() || ports.any(is_asked);
+        let may_open = self.registry.has_mapped() || self.registry.has_masqueraded() || arriving.is_some();
+        let opens = self.opens_host_ports() || may_open && ports.any(is_asked);
         let translated = if opens { translated } else { Vec::new() };
         let others: Vec<_> = translated.into_iter().filter(|chain| !asked.contains(chain)).collect();
         asked.extend(others);
@@ -137,8 +137,13 @@ impl Node {
         hooks::met_by_bridged(if strictest == Filters::Heed { chains } else { harmful.bridged }, crossed)
     }
 
-    /// Of several networks of one bridge the strictest counts.
+    /// Of several networks of one bridge the strictest counts. Nothing is looked at again while nobody asks for something else.
     fn find_modes(&mut self, arriving: Option<&BridgePort>) {
+        let edition = Some(self.registry.edition()).filter(|_| arriving.is_none());
+        if edition.is_some() && self.heeding.modes_of == edition {
+            return;
+        }
+        self.heeding.modes_of = edition;
         let mut modes = HashMap::new();
         let ports = self.registry.attachments().map(|attachment| &attachment.port).chain(arriving);
         for port in ports.filter(|port| port.is_bridged()) {

@@ -1,5 +1,7 @@
 //! Rule sets that let everything pass: nobody heeds them unless told to.
 
+use std::sync::Arc;
+
 use shunt_agent_api::BridgePort;
 use shunt_netlink::netfilter::BaseChain;
 
@@ -37,19 +39,35 @@ impl Node {
         let of_arriving = arriving.map(|port| (port.bridge.index, port.bridge.name.clone()));
         let bridges = Bridges::of(bridges.chain(of_arriving));
         self.heeding.harms.read(generation, &met.iter().collect::<Vec<_>>(), &bridges);
-        let (harms, reach) = (&self.heeding.harms, self.reach(arriving));
+        let reach = self.reach_known(arriving);
+        let harms = &self.heeding.harms;
         let bridged = harms.met_in(&reach).into_iter().chain(others.iter().cloned()).collect();
         Harmful { bridged, from_node: harms.met_from_node_in(&reach).into_iter().chain(others).collect() }
     }
 
     /// Those of these chains that are not known to refuse and change nothing of theirs.
     pub(crate) fn without_harmless(&self, chains: &[BaseChain]) -> Harmful {
-        let (harms, reach) = (&self.heeding.harms, self.reach(None));
+        let harms = &self.heeding.harms;
+        let reach = if harms.of.is_empty() { Reach::default() } else { self.reach(None) };
         let is_known = |chain: &BaseChain| harms.of.iter().any(|(known, _)| known == chain);
         let without = |met: Vec<BaseChain>| -> Vec<BaseChain> {
             chains.iter().filter(|chain| !is_known(chain) || met.contains(chain)).cloned().collect()
         };
         Harmful { bridged: without(harms.met_in(&reach)), from_node: without(harms.met_from_node_in(&reach)) }
+    }
+
+    /// Whom bridged packets reach, as far as anybody's rules ask. Without a port that arrives it is found out once in each edition of the registry.
+    fn reach_known(&mut self, arriving: Option<&BridgePort>) -> Arc<Reach> {
+        let edition = self.registry.edition();
+        match &self.heeding.reached {
+            _ if self.heeding.harms.of.is_empty() => Arc::default(),
+            Some((known, reach)) if arriving.is_none() && *known == edition => Arc::clone(reach),
+            _ => {
+                let reach = Arc::new(self.reach(arriving));
+                self.heeding.reached = arriving.is_none().then(|| (edition, Arc::clone(&reach)));
+                reach
+            }
+        }
     }
 
     /// Whom bridged packets reach.

@@ -15,13 +15,19 @@ impl Node {
 
     /// Whether they do for any.
     pub(crate) fn carries_any_masqueraded(&self) -> bool {
-        self.registry.attachments().any(|attachment| self.carries_masqueraded(&attachment.port))
+        self.heeding.kept.by.is_none() && self.asks_for_any_masqueraded()
+    }
+
+    /// Whether others' rules are asked for what the kernel masquerades, of any port.
+    pub(super) fn asks_for_any_masqueraded(&self) -> bool {
+        let is_asked = |attachment: &Attachment| self.asks_for_masqueraded(&attachment.port);
+        self.masquerade.is_behind_others() && self.registry.attachments().any(is_asked)
     }
 
     /// Whether others' rules are asked for what the kernel masquerades for a port.
     pub(super) fn asks_for_masqueraded(&self, port: &BridgePort) -> bool {
-        let is_heeded = self.heeding.mode_of(port.bridge.index, port.service.filters) != Filters::Bypass;
-        is_heeded && self.masquerade.is_behind_others() && port.is_bridged() && !port.masquerade.is_empty()
+        let is_meant = port.is_bridged() && !port.masquerade.is_empty() && self.masquerade.is_behind_others();
+        is_meant && self.heeding.mode_of(port.bridge.index, port.service.filters) != Filters::Bypass
     }
 
     /// Whose rules are asked for what, for `status`.
@@ -36,6 +42,9 @@ impl Node {
 
     /// Has the programs carry what they are to, and leave the rest.
     pub(super) fn change_who_is_carried(&mut self) -> Result<(), KernelError> {
+        if !self.registry.has_masqueraded() {
+            return Ok(());
+        }
         let is_other = |it: &&Attachment| it.carried != self.carries_masqueraded(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         for from in others {

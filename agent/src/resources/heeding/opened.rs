@@ -44,7 +44,7 @@ impl Node {
 
     /// Whether the kernel opens any.
     pub(crate) fn opens_host_ports(&self) -> bool {
-        self.registry.attachments().any(|attachment| attachment.opened)
+        self.registry.has_opened()
     }
 
     /// Takes over what an earlier agent has had the kernel open, as the programs know it: our table may have been flushed since, and connections that the kernel has

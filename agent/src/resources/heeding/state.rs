@@ -1,6 +1,7 @@
 //! What the agent remembers of others' rules.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use shunt_agent_api::{FilterMode, FilterReport};
 use shunt_netlink::netfilter::BaseChain;
@@ -12,6 +13,7 @@ use super::opening::Opening;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{Config, FilterLease, Filters};
+use crate::resources::external_rule::harmless::Reach;
 
 /// Whether others' rules are heeded, and why.
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub(crate) struct Heeded {
     pub(super) mode: Filters,
     /// The same of bridges whose networks say so, by ifindex.
     pub(super) modes: HashMap<u32, Filters>,
+    /// The edition of the registry that says so, unless a port that is only arriving does, too.
+    pub(super) modes_of: Option<u64>,
+    /// Whom bridged packets reach, in an edition of the registry.
+    pub(super) reached: Option<(u64, Arc<Reach>)>,
     pub(super) lease: FilterLease,
     /// Whether any ports are to be heeded.
     pub(super) is_on: bool,
@@ -61,6 +67,8 @@ impl Heeded {
             mode: config.filters,
             lease: config.filter_lease,
             modes: HashMap::new(),
+            modes_of: None,
+            reached: None,
             is_on: false,
             is_found: false,
             is_node_heeded: false,

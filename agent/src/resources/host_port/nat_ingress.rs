@@ -188,7 +188,7 @@ impl Node {
     }
 
     pub(crate) fn is_mapped(&self) -> bool {
-        self.registry.attachments().any(|attachment| !attachment.port.mappings.is_empty())
+        self.registry.has_mapped()
     }
 
     /// All attached programs.

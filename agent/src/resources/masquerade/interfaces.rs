@@ -19,7 +19,6 @@ use crate::config::Masquerading;
 use crate::datapath::attach::hook::Program;
 use crate::failpoints;
 use crate::kernel::KernelError;
-use crate::registry::Attachment;
 use crate::resources::external_rule::filters;
 use crate::resources::reconcile::{Cause, Resource as _};
 use crate::resources::{Node, Refusal};
@@ -33,7 +32,7 @@ const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 impl Node {
     pub(crate) fn is_masqueraded(&self) -> bool {
-        self.registry.attachments().any(Attachment::is_masqueraded)
+        self.registry.has_masqueraded()
     }
 
     /// Whether any interface masquerades in the fast path.

@@ -74,7 +74,7 @@ impl Node {
 
     /// Removes a bridge's program and entries with its last port.
     pub(crate) fn leave_bridge(&mut self, bridge: u32) {
-        if self.registry.of_bridge(bridge).next().is_some() || self.has_unattached_on(bridge) {
+        if self.registry.has_ports_on(bridge) || self.has_unattached_on(bridge) {
             return;
         }
         let Some(bridge) = self.registry.remove_bridge(bridge) else { return };

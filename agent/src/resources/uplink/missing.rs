@@ -17,6 +17,9 @@ impl MissingUplink {
     /// Every one, each once.
     pub(crate) fn all(node: &Node) -> Vec<Self> {
         let mut missing: Vec<Self> = Vec::new();
+        if !node.registry.has_uplinked() {
+            return missing;
+        }
         for port in node.registry.attachments().map(|attachment| &attachment.port) {
             let Some(wanted) = &port.service.uplink else { continue };
             let serves = node.registry.uplinks.values().any(|uplink| uplink.link.name == wanted.name);
