@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use nix::errno::Errno;
-use nix::sys::stat::{Mode, mkdirat};
+use nix::sys::stat::{Mode, fstat, mkdirat};
 
 use crate::error::Error;
 use crate::files::{Standing, standing};
@@ -14,6 +14,7 @@ use crate::holders;
 use crate::lock::{Lock, Sharing};
 use crate::place::{open, path_of, way_to};
 use crate::record::Record;
+use crate::stamp::Stamp;
 use crate::store::{LOCK, Store};
 
 /// A network's directory, held open: whatever becomes of its path, this is the one that was found there.
@@ -63,6 +64,15 @@ impl Directory {
     /// How an attachment stands to an address, without the lock: good for a first look.
     pub fn standing(&self, address: IpAddr, attachment: Record<'_>) -> Standing {
         standing(&self.way(), address, |record| record.may_be(attachment))
+    }
+
+    /// What tells whether any lease has come, gone or been replaced since.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn stamp(&self) -> Result<Stamp, Error> {
+        let found = fstat(&self.place).map_err(|errno| Error::at(&self.named)(errno.into()))?;
+        Ok(Stamp::of(&found))
     }
 
     /// Takes the lock, waiting until `deadline` at most.

@@ -13,6 +13,7 @@ mod holders;
 mod lock;
 mod place;
 mod record;
+mod stamp;
 mod store;
 
 pub use directory::Directory;
@@ -22,4 +23,5 @@ pub use holders::second_names;
 pub use lock::{Lock, LockError, Sharing};
 pub use place::{is_usable, straightened};
 pub use record::Record;
+pub use stamp::Stamp;
 pub use store::{Held, Identity, Store};

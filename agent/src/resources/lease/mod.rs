@@ -1,6 +1,7 @@
 //! Leases of containers' addresses, where the IPAM keeps host-local's files.
 
 mod applied;
+mod directories;
 mod files;
 mod state;
 

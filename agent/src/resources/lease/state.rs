@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use shunt_agent_api::{AttachmentKey, BridgePort};
 use shunt_leases::Identity;
 
+use super::directories::{Directories, TURNS};
 use super::files::{Amiss, RESPITE, is_locked, take_back};
 use crate::failpoints;
 use crate::registry::Registry;
 
-/// Attachments whose leases are checked per second, at least; a tenth of all otherwise.
+/// Attachments whose leases are checked per second, at least, while any are; a tenth of all otherwise.
 const AT_LEAST: usize = 16;
 
 /// State of leases between two checks.
@@ -25,15 +26,24 @@ pub(crate) struct Leases {
     pub(super) put_back: BTreeMap<AttachmentKey, Vec<(IpAddr, Identity)>>,
     /// The attachment that was checked last.
     last: Option<AttachmentKey>,
+    /// Which directories are looked at.
+    directories: Directories,
 }
 
 impl Leases {
-    /// The attachments whose leases are checked now: some in turn, and all with a fault.
+    /// The attachments whose leases are checked now: all with a fault, and some in turn where their directories may have changed.
     pub(super) fn in_turn(&mut self, registry: &Registry) -> BTreeSet<AttachmentKey> {
         let mut keys = self.amiss.clone();
-        for _ in 0..registry.len().min(AT_LEAST.max(registry.len() / 10)) {
-            self.last = registry.after(self.last.as_ref()).cloned();
-            keys.extend(self.last.clone());
+        self.directories.look(registry, SystemTime::now());
+        if !self.directories.are_any_due() {
+            return keys;
+        }
+        for _ in 0..registry.len().min(AT_LEAST.max(registry.len().div_ceil(TURNS))) {
+            let Some(key) = registry.after(self.last.as_ref()) else { break };
+            if registry.get(key).is_some_and(|attachment| self.directories.is_due(&attachment.port)) {
+                keys.insert(key.clone());
+            }
+            self.last = Some(key.clone());
         }
         keys
     }
