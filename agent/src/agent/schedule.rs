@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::resources::Node;
 
 /// Time of one check per second, while nothing is wrong.
-const CALM: Duration = Duration::from_millis(1);
+const CALM: Duration = Duration::from_micros(500);
 
 /// The same for a while after something was: then more may be.
 const ALARMED: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ impl Node {
         self.sweep_learned();
     }
 
-    /// Checks and repairs attachments: all programs, and of the rest as many as the budget allows.
+    /// Checks and repairs attachments: of the programs of many, and of the rest of as many as the budget allows.
     fn repair_ports(&mut self) {
         for key in std::mem::take(&mut self.repairs.deferred) {
             self.repair_attachment(&key);

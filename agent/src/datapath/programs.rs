@@ -7,19 +7,24 @@ use crate::registry::{Attachment, Bridge, Trunk, Uplink};
 
 /// The programs of an attachment's host end.
 pub fn of_port(attachment: &Attachment) -> Vec<Hook> {
+    let on_port = on_port(attachment).into_iter();
+    on_port.map(|(program, set)| hook(program, set, &attachment.port.host)).collect()
+}
+
+/// The same without where that is: what a look at all attachments goes through makes no copy of any name.
+pub fn on_port(attachment: &Attachment) -> Vec<(Program, ProgramSet)> {
     if attachment.port.vlan.is_some() {
-        return vec![of_vlans(Program::FromVlan, &attachment.port.host)];
+        return vec![(Program::FromVlan, ProgramSet::Interfaces)];
     }
     let set = match (&attachment.port.restrictions.vlans, attachment.is_restricted()) {
         (Some(_), _) => ProgramSet::Members,
         (None, true) => ProgramSet::Restricted,
         (None, false) => ProgramSet::Open,
     };
-    let of_set = |program| hook(program, set, &attachment.port.host);
-    let behind = attachment.is_translated().then(|| of_translation(attachment));
+    let behind = attachment.is_translated().then_some((Program::FromMapped, ProgramSet::Open));
     let guards = Program::GUARDS.into_iter().filter(|_| attachment.is_guarded());
-    let hooks = Program::OF_PORTS.into_iter().map(of_set).chain(behind);
-    hooks.chain(guards.map(of_set)).collect()
+    let before = Program::OF_PORTS.into_iter().map(|program| (program, set));
+    before.chain(behind).chain(guards.map(|program| (program, set))).collect()
 }
 
 /// The program of a port with host ports or masquerading, behind the others. Packets that a restricted port

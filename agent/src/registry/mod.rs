@@ -11,7 +11,7 @@ mod uplink;
 pub mod vlan_gateway;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use shunt_agent_api::AttachmentKey;
 
@@ -80,6 +80,13 @@ impl Registry {
     pub fn after(&self, key: Option<&AttachmentKey>) -> Option<&AttachmentKey> {
         let next = key.and_then(|key| self.attachments.range((Excluded(key), Unbounded)).next());
         next.or_else(|| self.attachments.first_key_value()).map(|(key, _)| key)
+    }
+
+    /// Every attachment once, from the one that comes after a key on.
+    pub fn round_after(&self, key: Option<&AttachmentKey>) -> impl Iterator<Item = &Attachment> {
+        let before = key.map(|key| self.attachments.range((Unbounded, Included(key))));
+        let behind = self.attachments.range((key.map_or(Unbounded, Excluded), Unbounded));
+        behind.chain(before.into_iter().flatten()).map(|(_, attachment)| attachment)
     }
 
     /// The number of attachments.

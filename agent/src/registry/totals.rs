@@ -101,6 +101,21 @@ mod tests {
     }
 
     #[test]
+    fn a_round_goes_once_through_all_wherever_it_begins() {
+        let mut registry = Registry::default();
+        let round = |registry: &Registry, from: Option<u32>| -> Vec<u32> {
+            registry.round_after(from.map(key).as_ref()).map(|attachment| attachment.slot).collect()
+        };
+        assert!(round(&registry, Some(1)).is_empty());
+        [2, 4, 6].into_iter().for_each(|number| registry.insert(attachment(number, 1)));
+        assert_eq!(round(&registry, None), [2, 4, 6]);
+        assert_eq!(round(&registry, Some(1)), [2, 4, 6]);
+        assert_eq!(round(&registry, Some(4)), [6, 2, 4]);
+        assert_eq!(round(&registry, Some(5)), [6, 2, 4], "its attachment is gone");
+        assert_eq!(round(&registry, Some(6)), [2, 4, 6]);
+    }
+
+    #[test]
     fn the_edition_is_another_one_exactly_when_something_else_is_asked_for() {
         let mut registry = Registry::default();
         let mut last = registry.edition();

@@ -16,12 +16,13 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shunt_agent_api::ProgramMode;
+use aya::programs::TcAttachType;
+use shunt_agent_api::{Interface, ProgramMode};
 
 pub(super) use self::attached::Attached;
 pub use self::way::Way;
 
-use self::hook::{Hook, Program};
+use self::hook::{Hook, Program, ProgramSet};
 use super::pins::PinnedHook;
 use super::{Datapath, DatapathError};
 
@@ -161,6 +162,23 @@ impl Datapath {
                 .map(|filter| filter.is_some_and(|filter| filter.program == id))
                 .map_err(|source| in_filter(hook, source)),
         }
+    }
+
+    /// Whether any of an interface's programs is not attached, with one question for each direction. A failed query is not a missing
+    /// program: its link is probably gone.
+    pub fn has_lost_any(&mut self, port: &Interface, programs: &[(Program, ProgramSet)]) -> bool {
+        let [mut ingress, mut egress] = [None, None];
+        programs.iter().any(|&(program, set)| {
+            let known = self.attached.get(&(program, port.index));
+            if known.is_none_or(|known| known.mode != ProgramMode::Tcx) {
+                let hook = Hook { program, set, ifindex: port.index, ifname: port.name.clone() };
+                return matches!(self.is_attached(&hook), Ok(false));
+            }
+            let (direction, id) = (program.direction(), self.programs.id(set, program));
+            let found = if matches!(direction, TcAttachType::Ingress) { &mut ingress } else { &mut egress };
+            let found = found.get_or_insert_with(|| tcx::programs_at(port.index, direction));
+            found.as_ref().is_ok_and(|found| !found.contains(&id))
+        })
     }
 
     /// Whether a program's link is pinned, be it dead.

@@ -190,9 +190,17 @@ pub fn is_there(hook: &Hook) -> bool {
 /// # Errors
 /// The kernel's.
 pub fn is_attached(hook: &Hook, id: u32) -> Result<bool, TcxError> {
-    let direction = match hook.program.direction() {
+    Ok(programs_at(hook.ifindex, hook.program.direction())?.contains(&id))
+}
+
+/// The ids of an interface's programs of one direction.
+///
+/// # Errors
+/// The kernel's.
+pub fn programs_at(ifindex: u32, direction: TcAttachType) -> Result<Vec<u32>, TcxError> {
+    let direction = match direction {
         TcAttachType::Ingress => Direction::Ingress,
         _ => Direction::Egress,
     };
-    Ok(programs(hook.ifindex, direction).map_err(TcxError::Query)?.contains(&id))
+    programs(ifindex, direction).map_err(TcxError::Query)
 }

@@ -1,7 +1,7 @@
-//! Checks every second that the programs are attached.
+//! Checks every second that programs are attached.
 //!
-//! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. All attachments are checked, as
-//! many as [`BUDGET`] allows; everything else is checked in turn (`agent/schedule.rs`).
+//! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. A tenth of all attachments is
+//! checked at least, and as many as the budget allows; everything else is checked in turn (`agent/schedule.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,14 @@ use shunt_agent_api::AttachmentKey;
 use crate::datapath::programs;
 use crate::resources::Node;
 
-/// Time of one check per second.
-const BUDGET: Duration = Duration::from_millis(25);
+/// Time of one check per second, while nothing is wrong.
+const CALM: Duration = Duration::from_micros(500);
+
+/// The same for a while after something was.
+const ALARMED: Duration = Duration::from_millis(25);
+
+/// Within so many checks each attachment is looked at, however long they take.
+const CHECKS: usize = 10;
 
 /// Attachments between two reads of the clock.
 const AT_A_TIME: usize = 16;
@@ -22,23 +28,34 @@ impl Node {
         if self.repairs.is_off() {
             return;
         }
-        let begun = Instant::now();
-        let mut left = self.registry.len();
-        while left > 0 && begun.elapsed() < BUDGET {
-            for _ in 0..left.min(AT_A_TIME) {
-                let Some(key) = self.registry.after(self.repairs.watched.as_ref()).cloned() else { return };
-                if self.has_lost_a_program(&key) {
-                    self.repair_attachment(&key);
-                }
-                self.repairs.watched = Some(key);
+        let (begun, all) = (Instant::now(), self.registry.len());
+        let mut checked = 0;
+        while checked < all && (checked < all.div_ceil(CHECKS) || begun.elapsed() < self.programs_budget()) {
+            let count = AT_A_TIME.min(all - checked);
+            for key in self.next_without_a_program(count) {
+                self.repair_attachment(&key);
             }
-            left -= left.min(AT_A_TIME);
+            checked += count;
         }
     }
 
-    /// A failed query is not a missing program: its link is probably gone.
-    fn has_lost_a_program(&mut self, key: &AttachmentKey) -> bool {
-        let hooks = self.registry.get(key).map(programs::of_port).unwrap_or_default();
-        hooks.iter().any(|hook| matches!(self.datapath.is_attached(hook), Ok(false)))
+    /// One that is missing alarms, and the others are looked at in the same second.
+    fn programs_budget(&self) -> Duration {
+        if self.repairs.is_alarmed() { ALARMED } else { CALM }
+    }
+
+    /// Looks at the next `count` attachments: those that have lost a program.
+    fn next_without_a_program(&mut self, count: usize) -> Vec<AttachmentKey> {
+        let from = self.repairs.watched.take();
+        let (mut last, mut lost) = (None, Vec::new());
+        for attachment in self.registry.round_after(from.as_ref()).take(count) {
+            let key = &attachment.port.key;
+            if self.datapath.has_lost_any(&attachment.port.host, &programs::on_port(attachment)) {
+                lost.push(key.clone());
+            }
+            last = Some(key);
+        }
+        self.repairs.watched = last.cloned().or(from);
+        lost
     }
 }
