@@ -21,9 +21,8 @@ pub(crate) const SETTLING: Duration = Duration::from_secs(15);
 /// How long the agent is watched doing nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// What a housekeeping tick a second may add up to, in wake-ups a second: the tick's own thread and the runtime's, and one tick more that falls into
-/// [`IDLE`].
-const WAKE_UPS: f64 = 2.5;
+/// What a housekeeping tick a second may add up to, in wake-ups a second: the tick's own thread and the runtime's.
+const WAKE_UPS: f64 = 2.0;
 
 /// Percent of a processor that looking each second may take.
 const IDLE_SHARE: f64 = 0.2;
@@ -128,6 +127,7 @@ impl Crowded {
         let resident = self.status_number("VmRSS:")?;
         screen.progress(0.0, "the agent does nothing", Some(SETTLING + IDLE));
         std::thread::sleep(SETTLING);
+        between_ticks()?;
         let before = Threads::of(self.agent()?)?;
         std::thread::sleep(IDLE);
         let done = Threads::of(self.agent()?)?.since(&before);
@@ -166,6 +166,15 @@ impl Crowded {
     fn status_number(&self, key: &str) -> Result<f64> {
         number(&format!("/proc/{}/status", self.agent()?), key)
     }
+}
+
+/// Waits for the middle of a second: the agent's tick is at its beginning, so that [`IDLE`] has one for each of its seconds.
+fn between_ticks() -> Result<()> {
+    let uptime = std::fs::read_to_string("/proc/uptime").context("read /proc/uptime")?;
+    let uptime: f64 =
+        uptime.split(' ').next().unwrap_or_default().parse().context("the time since the boot")?;
+    std::thread::sleep(Duration::from_secs_f64((1.5 - uptime.fract()) % 1.0));
+    Ok(())
 }
 
 fn number(path: &str, key: &str) -> Result<f64> {
