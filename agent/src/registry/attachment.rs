@@ -77,6 +77,11 @@ impl Attachment {
         self.port.is_bridged() && !self.port.masquerade.is_empty()
     }
 
+    /// Whether rules of nf_tables may be made of what it asks for.
+    pub fn has_rules(&self) -> bool {
+        !self.port.masquerade.is_empty() || !self.port.mappings.is_empty()
+    }
+
     /// Whether the programs see to its masquerading: they begin its connections, or carry those that the kernel begins, or some that they have begun may
     /// live.
     pub fn is_masqueraded_by_programs(&self) -> bool {

@@ -110,6 +110,12 @@ impl Registry {
         self.totals.masqueraded > 0
     }
 
+    /// The attachments of which rules of nf_tables may be made. Without any no attachment is looked at.
+    pub fn with_rules(&self) -> impl Iterator<Item = &Attachment> + Clone {
+        let all = (self.totals.ruled > 0).then(|| self.attachments.values());
+        all.into_iter().flatten().filter(|attachment| attachment.has_rules())
+    }
+
     /// Whether the kernel opens any host ports.
     pub fn has_opened(&self) -> bool {
         self.totals.opened > 0

@@ -13,6 +13,8 @@ pub(super) struct Totals {
     pub(super) mapped: usize,
     /// Whose packets are masqueraded.
     pub(super) masqueraded: usize,
+    /// Of which rules of nf_tables may be made.
+    pub(super) ruled: usize,
     /// Whose host ports the kernel opens.
     pub(super) opened: usize,
     /// Whose bridges have uplinks.
@@ -36,6 +38,7 @@ impl Totals {
         let kinds = [
             (&mut self.mapped, !port.mappings.is_empty()),
             (&mut self.masqueraded, attachment.is_masqueraded()),
+            (&mut self.ruled, attachment.has_rules()),
             (&mut self.opened, attachment.opened),
             (&mut self.uplinked, port.service.uplink.is_some()),
         ];
@@ -90,8 +93,10 @@ mod tests {
         registry.insert(masqueraded(7, 1));
         registry.insert(Attachment { opened: true, ..masqueraded(7, 1) });
         assert!(registry.has_masqueraded() && registry.has_opened() && registry.has_ports_on(1));
+        assert_eq!(registry.with_rules().count(), 1);
         registry.insert(attachment(7, 2));
         assert!(!registry.has_masqueraded() && !registry.has_opened() && !registry.has_ports_on(1));
+        assert_eq!(registry.with_rules().count(), 0);
         registry.insert(masqueraded(8, 2));
         registry.remove(&key(8));
         assert!(!registry.has_masqueraded() && registry.has_ports_on(2));

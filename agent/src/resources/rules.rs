@@ -87,21 +87,28 @@ impl Node {
     }
 
     fn wanted(&self) -> Rules {
-        let ports = || self.registry.attachments().map(|attachment| &attachment.port);
-        let masquerade = ports()
-            .flat_map(|port| port.masquerade.iter().map(|prefix| (port.key.network.clone(), prefix)))
-            .filter_map(|(network, prefix)| Some(MasqueradeRule { network, prefix: prefix.parse().ok()? }))
-            .collect();
-        let by_programs = self.registry.attachments().filter(|attachment| !attachment.opened);
+        let ports = || self.registry.with_rules().map(|attachment| &attachment.port);
+        // Each prefix of a network once, before it is read.
+        let masquerade: BTreeSet<_> = ports().flat_map(masqueraded).collect();
+        let rule = |(network, prefix): (&str, &str)| {
+            Some(MasqueradeRule { network: network.to_owned(), prefix: prefix.parse().ok()? })
+        };
+        let by_programs = self.registry.with_rules().filter(|attachment| !attachment.opened);
         Rules {
-            masquerade,
+            masquerade: masquerade.into_iter().filter_map(rule).collect(),
             unmasqueraded: unmasqueraded(ports()),
             host_ports: by_programs.map(|attachment| &attachment.port).flat_map(host_ports).collect(),
-            opened: self.registry.attachments().flat_map(opened_ports).collect(),
+            opened: self.registry.with_rules().flat_map(opened_ports).collect(),
             carries: self.heeding.opening.carries(),
             classes: self.claimed_sources(),
         }
     }
+}
+
+/// The prefixes of a port whose packets get the node's address, each with its network's name.
+fn masqueraded(port: &BridgePort) -> impl Iterator<Item = (&str, &str)> {
+    let network = port.key.network.as_str();
+    port.masquerade.iter().map(move |prefix| (network, prefix.as_str()))
 }
 
 /// Goes without what the kernel cannot do: without its SCTP rules the programs still translate packets from outside, without the classes

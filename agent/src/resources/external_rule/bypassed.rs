@@ -36,7 +36,7 @@ impl Node {
         let is_node_heeded = self.registry.bridges().all(|bridge| bridge.heeded);
         let from_node = if is_node_heeded { Vec::new() } else { from_node };
         let is_bypassed = |it: &Attachment| !it.port.mappings.is_empty() && !it.opened;
-        let are_bypassed = self.registry.attachments().any(is_bypassed);
+        let are_bypassed = self.registry.with_rules().any(is_bypassed);
         let host_ports = if are_bypassed { host_ports } else { Vec::new() };
         let all = [
             ("traffic to host ports", host_ports),

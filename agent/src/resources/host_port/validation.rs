@@ -28,6 +28,9 @@ impl Node {
 
     fn refuse_too_many_ports(&self, port: &BridgePort) -> Result<(), Refusal> {
         let asked = entries(port);
+        if asked == 0 {
+            return Ok(());
+        }
         let room = MAX_MAPPINGS as usize;
         let free = room.saturating_sub(self.others(port).map(entries).sum());
         if asked > free { Err(Refusal::TooManyPorts { asked, free, room }) } else { Ok(()) }

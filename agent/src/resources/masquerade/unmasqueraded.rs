@@ -9,7 +9,12 @@ use crate::nft::UnmasqueradedRule;
 
 /// The rules of all ports: one for a network's prefix where all of its containers agree, else one for each address. Prefixes of two
 /// networks that are the same are told apart by nobody's rules.
-pub(crate) fn unmasqueraded<'a>(ports: impl Iterator<Item = &'a BridgePort>) -> BTreeSet<UnmasqueradedRule> {
+pub(crate) fn unmasqueraded<'a>(
+    ports: impl Iterator<Item = &'a BridgePort> + Clone,
+) -> BTreeSet<UnmasqueradedRule> {
+    if ports.clone().all(|port| port.unmasqueraded.is_empty()) {
+        return BTreeSet::new();
+    }
     let mut members: BTreeMap<(&str, IpNet), Vec<&BridgePort>> = BTreeMap::new();
     for port in ports {
         for prefix in port.masquerade.iter().filter_map(|prefix| prefix.parse::<IpNet>().ok()) {

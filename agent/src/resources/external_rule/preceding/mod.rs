@@ -29,7 +29,7 @@ const MOST: usize = 8;
 impl Node {
     /// The warnings about host ports that others translate before the kernel does by our rules. If rules cannot be read, there is none.
     pub(crate) fn preceded_host_ports(&self) -> Vec<String> {
-        let opened = self.registry.attachments().filter(|it| it.opened);
+        let opened = self.registry.with_rules().filter(|it| it.opened);
         let own: Vec<IpAddr> = self.own_addresses().collect();
         let ports: Vec<HostPort> = opened
             .flat_map(|it| it.port.mappings.iter())
