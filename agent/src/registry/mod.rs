@@ -121,6 +121,16 @@ impl Registry {
         self.totals.opened > 0
     }
 
+    /// Whether others' rules are asked for any attachment's flows.
+    pub fn has_heeded(&self) -> bool {
+        self.totals.heeded > 0
+    }
+
+    /// Whether any attachment is in VLANs of its bridge.
+    pub fn has_any_in_vlans(&self) -> bool {
+        self.totals.in_vlans > 0
+    }
+
     /// Whether any attachment's bridge has an uplink that the attachment names.
     pub fn has_uplinked(&self) -> bool {
         self.totals.uplinked > 0

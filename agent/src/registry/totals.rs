@@ -17,6 +17,10 @@ pub(super) struct Totals {
     pub(super) ruled: usize,
     /// Whose host ports the kernel opens.
     pub(super) opened: usize,
+    /// Of whose flows others' rules are asked.
+    pub(super) heeded: usize,
+    /// In VLANs of a bridge.
+    pub(super) in_vlans: usize,
     /// Whose bridges have uplinks.
     pub(super) uplinked: usize,
     /// The ports of each bridge, by its ifindex.
@@ -40,6 +44,8 @@ impl Totals {
             (&mut self.masqueraded, attachment.is_masqueraded()),
             (&mut self.ruled, attachment.has_rules()),
             (&mut self.opened, attachment.opened),
+            (&mut self.heeded, attachment.heeded),
+            (&mut self.in_vlans, port.restrictions.vlans.is_some()),
             (&mut self.uplinked, port.service.uplink.is_some()),
         ];
         for (count, is_of_kind) in kinds {

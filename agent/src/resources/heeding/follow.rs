@@ -224,6 +224,10 @@ impl Node {
 
     /// Flows of a port that is heeded no longer may have been translated on the kernel's way: they are learned before others are fast.
     fn change_heeded_ports(&mut self) -> Result<(), KernelError> {
+        // Then no mode applies anywhere.
+        if !self.heeding.is_on && !self.registry.has_heeded() {
+            return Ok(());
+        }
         let is_other = |it: &&Attachment| it.heeded != self.heeds(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         let mut unsure = HashSet::new();

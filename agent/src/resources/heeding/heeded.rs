@@ -13,8 +13,7 @@ impl Node {
 
     /// What an operator has to know of it.
     pub(crate) fn heeding_warnings(&self) -> Vec<String> {
-        let has_heeded = || self.registry.attachments().any(|attachment| attachment.heeded);
-        if !self.heeding.is_on || !has_heeded() {
+        if !self.heeding.is_on || !self.registry.has_heeded() {
             return Vec::new();
         }
         let kept = self.heeding.kept.by.as_ref().map(|by| {

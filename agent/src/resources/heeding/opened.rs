@@ -82,14 +82,22 @@ impl Node {
     /// Has the kernel open what it is to open, and the programs the rest.
     pub(super) fn change_who_opens(&mut self) -> Result<(), KernelError> {
         self.hear_of_connections();
-        let is_other = |it: &&Attachment| it.opened != self.heeds_host_ports(&it.port);
-        let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
+        let others = self.opened_otherwise();
         let (begun, ended): (Vec<_>, Vec<_>) = others.into_iter().partition(|attachment| !attachment.opened);
         let ended = self.ready_to_change(ended);
         self.end_opening(ended)?;
         self.begin_opening(begun)?;
         self.look_for_carried();
         Ok(())
+    }
+
+    /// The attachments whose host ports somebody else is to open.
+    fn opened_otherwise(&self) -> Vec<Attachment> {
+        if !self.registry.has_mapped() && !self.registry.has_opened() {
+            return Vec::new();
+        }
+        let is_other = |it: &&Attachment| it.opened != self.heeds_host_ports(&it.port);
+        self.registry.attachments().filter(is_other).cloned().collect()
     }
 
     /// The kernel can before it has to.

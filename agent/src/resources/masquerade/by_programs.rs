@@ -66,6 +66,9 @@ impl Node {
     }
 
     fn change_who_masquerades(&mut self) -> Result<(), KernelError> {
+        if !self.is_masqueraded() {
+            return Ok(());
+        }
         let by_programs = self.masquerade.by_programs;
         let is_other = |it: &&Attachment| it.is_masqueraded() && it.by_programs != by_programs;
         let others: Vec<_> = self.registry.attachments().filter(is_other).cloned().collect();

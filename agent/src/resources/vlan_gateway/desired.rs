@@ -21,6 +21,9 @@ pub(crate) struct DesiredGateway {
 impl DesiredGateway {
     /// Every one.
     pub(crate) fn all(node: &Node) -> Vec<Self> {
+        if !node.registry.has_any_in_vlans() {
+            return Vec::new();
+        }
         let ports = node.registry.attachments().map(|attachment| &attachment.port);
         let wanted: BTreeMap<Place, String> = ports
             .filter_map(|port| {
