@@ -42,6 +42,7 @@ mod requests;
 mod resources;
 pub mod server;
 pub mod state;
+mod ticks;
 pub mod uninstall;
 pub mod writable_sysctls;
 

@@ -21,7 +21,7 @@ pub(crate) const SETTLING: Duration = Duration::from_secs(15);
 /// How long the agent is watched doing nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// What a housekeeping tick a second may add up to, in wake-ups a second: the tick's own thread and the runtime's.
+/// What looks may add up to, in wake-ups a second: that of the agent's thread each second, and that of the runtime's each fifth.
 const WAKE_UPS: f64 = 2.0;
 
 /// Percent of a processor that looking each second may take.

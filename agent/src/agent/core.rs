@@ -12,6 +12,7 @@ use shunt_agent_api::{
 use shunt_netlink::LinkEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::clock::Clock;
 #[cfg(feature = "kubernetes")]
 use super::consult::{self, Consult};
 use super::reader::Reader;
@@ -41,7 +42,7 @@ pub enum CoreError {
     /// The agent cannot start.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The thread cannot be made.
+    /// The thread or its timer cannot be made.
     #[error("the agent's thread: {0}")]
     Thread(std::io::Error),
     /// The thread ended.
@@ -84,23 +85,23 @@ impl Core {
         previous_state: PreviousState,
     ) -> Result<(Self, oneshot::Receiver<()>), CoreError> {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let (opened, open) = oneshot::channel();
+        let (opened, is_open) = oneshot::channel();
         let (alive, ended) = oneshot::channel();
         let worked = Arc::new(AtomicBool::new(false));
         let works = Arc::clone(&worked);
         let run = move || {
             let _ends_with_the_thread: oneshot::Sender<()> = alive;
-            match Agent::succeed(&config, previous_state) {
-                Ok(agent) => {
+            match open(&config, previous_state) {
+                Ok((agent, clock)) => {
                     if opened.send(Ok((agent.events(), agent.tallies()))).is_ok() {
-                        work(agent, queue, &works);
+                        work(agent, (queue, clock), &works);
                     }
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
         };
         thread::Builder::new().name("agent".into()).spawn(run).map_err(CoreError::Thread)?;
-        let (events, tallies) = open.await.map_err(|_| CoreError::Lost)??;
+        let (events, tallies) = is_open.await.map_err(|_| CoreError::Lost)??;
         let core = Self {
             jobs,
             events,
@@ -241,11 +242,6 @@ impl Core {
         outcome.await.ok()
     }
 
-    /// Lets the agent look after what it has, unless it has too much to do.
-    pub fn tick(&self) {
-        let _busy = self.jobs.try_send(Job::Tick);
-    }
-
     /// Tells the agent what has happened to links.
     pub async fn follow(&self, events: Vec<LinkEvent>) {
         // A core that has ended is noticed by its receiver.
@@ -253,9 +249,15 @@ impl Core {
     }
 }
 
-/// Does job after job.
-fn work(mut agent: Agent, mut queue: mpsc::Receiver<Job>, worked: &AtomicBool) {
-    while let Some(job) = queue.blocking_recv() {
+/// Opens the agent, and what has it look after its node each second.
+fn open(config: &Config, previous_state: PreviousState) -> Result<(Agent, Clock), CoreError> {
+    let clock = Clock::start().map_err(CoreError::Thread)?;
+    Ok((Agent::succeed(config, previous_state)?, clock))
+}
+
+/// Does job after job, and looks after what there is each second.
+fn work(mut agent: Agent, (mut queue, mut clock): (mpsc::Receiver<Job>, Clock), worked: &AtomicBool) {
+    while let Some(job) = clock.next(&mut queue, Job::Tick) {
         match job {
             Job::Follow(events) => agent.follow(&events),
             Job::Tick => agent.tick(),

@@ -2,6 +2,7 @@
 //!
 //! One thread owns the agent and handles one thing at a time. The thread must stay in the network namespace in which the agent was opened.
 
+mod clock;
 #[cfg(feature = "kubernetes")]
 mod consult;
 mod core;

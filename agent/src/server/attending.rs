@@ -10,11 +10,11 @@ use tokio::time::sleep;
 
 use super::connection::Visitor;
 use super::error::{ServerError, failed};
-use super::every_second::EverySecond;
 use super::listener::Listener;
 use super::monitor::Monitor;
 use super::supervisor;
 use crate::agent::Core;
+use crate::ticks::Ticks;
 
 /// Connections at a time, of root and of the group's members. Others are told to come back; no member takes a place of root's.
 const MAX_CONNECTIONS: usize = 512;
@@ -35,8 +35,8 @@ pub(super) struct Attending {
     places: Arc<Semaphore>,
     readers_places: Arc<Semaphore>,
     stop: watch::Sender<bool>,
-    /// When the agent looks for what nobody tells it.
-    housekeeping: EverySecond,
+    /// When the process looks for what nobody tells it.
+    housekeeping: Ticks,
 }
 
 impl Attending {
@@ -44,7 +44,7 @@ impl Attending {
         (listener, group): (Listener, Option<String>),
         monitor: Monitor,
         core: Core,
-        housekeeping: EverySecond,
+        housekeeping: Ticks,
     ) -> Self {
         Self {
             listener,
@@ -114,12 +114,11 @@ impl Attending {
         self.connections.spawn(visitor.serve(client, self.core.clone(), self.stop.subscribe()));
     }
 
-    /// Looks for what nobody tells the agent.
+    /// Looks for what nobody tells. The agent's thread looks after its node by itself, each second.
     fn keep_house(&mut self) {
         if self.core.has_worked() {
             supervisor::alive();
         }
-        self.core.tick();
         if self.listener.is_lost() {
             self.listen_again();
         }

@@ -9,9 +9,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::sleep;
 
-use super::every_second::EverySecond;
 use super::listener::{Listener, ListenerError};
 use crate::config::{ApiOptions, Config};
+use crate::ticks::{SELDOM, Ticks};
 
 /// Where networks are kept, below the state directory.
 const NETWORKS: &str = "networks";
@@ -43,7 +43,7 @@ pub(super) struct CniService {
     group: Option<String>,
     server: Server,
     /// When the socket's file is looked for.
-    look: EverySecond,
+    look: Ticks,
 }
 
 impl CniService {
@@ -55,7 +55,7 @@ impl CniService {
         let Some(options) = &config.api else { return Ok(None) };
         let server = Server::new(settings(options, config), options.group.is_some()).await?;
         let listener = Listener::bind(&options.socket, options.group.as_deref())?;
-        let look = EverySecond::begin().map_err(CniServiceError::Timer)?;
+        let look = Ticks::every(SELDOM).map_err(CniServiceError::Timer)?;
         Ok(Some(Self { listener, group: options.group.clone(), server, look }))
     }
 

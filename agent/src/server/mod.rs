@@ -8,7 +8,6 @@ mod attending;
 mod cni_service;
 mod connection;
 mod error;
-mod every_second;
 mod listener;
 mod monitor;
 mod previous_version;

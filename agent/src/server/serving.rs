@@ -9,7 +9,6 @@ use tokio::time::timeout;
 use super::attending::Attending;
 use super::cni_service::CniService;
 use super::error::{ServerError, failed};
-use super::every_second::EverySecond;
 use super::listener::Listener;
 use super::monitor::Monitor;
 use super::signals::Signals;
@@ -17,6 +16,7 @@ use super::supervisor;
 use super::telling::Telling;
 use crate::agent::{Core, CoreError, PreviousState};
 use crate::config::Config;
+use crate::ticks::{SELDOM, Ticks};
 
 /// How long what was begun may take when the agent ends: calls of CNI, then requests.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -50,7 +50,7 @@ impl Serving {
         // Before the links are read for the first time: what changes meanwhile waits here.
         let monitor = Monitor::open().map_err(failed("link events"))?;
         let signals = Signals::open()?;
-        let housekeeping = EverySecond::begin().map_err(failed("a timer"))?;
+        let housekeeping = Ticks::every(SELDOM).map_err(failed("a timer"))?;
         let (core, ended) = Core::start(config, previous_state).await?;
         let cni = cni.zip(core.subscribe()).map(|(cni, events)| {
             let (stop, stopping) = watch::channel(false);

@@ -24,9 +24,9 @@ fn an_agent_without_the_section_has_no_socket_and_no_thread_for_it() {
     assert!(called.iter().all(|name| !name.contains("cni")), "{called:?}");
 }
 
-/// What is looked for each second falls together: the runtime's thread is woken for all of it, and the agent's thread by that.
+/// The agent's thread is woken each second, and the runtime's each fifth.
 #[test]
-fn an_agent_with_nothing_to_do_is_woken_twice_a_second() {
+fn an_agent_with_nothing_to_do_is_woken_little_more_than_once_a_second() {
     const SECONDS: u64 = 4;
     let world = World::start();
     let threads = || Threads::of(world.node.agent().id().unwrap()).unwrap();
@@ -37,7 +37,7 @@ fn an_agent_with_nothing_to_do_is_woken_twice_a_second() {
         sleep(Duration::from_secs(SECONDS));
         threads().since(&before)
     };
-    let is_idle = |done: &Done| (SECONDS..=2 * SECONDS + 2).contains(&done.sleeps);
+    let is_idle = |done: &Done| (SECONDS..=SECONDS + 3).contains(&done.sleeps);
     // What is looked for each ten seconds, or what a busy machine delays, may fall into one of them.
     let done = [watched(), watched(), watched()];
     assert!(done.iter().any(is_idle), "{done:?}");

@@ -1,5 +1,5 @@
-//! What is looked for each second, all at the same moment: however much that is, it wakes a processor once. A timer of tokio's would wake it
-//! twice, once for where it lies in the wheel of timers and once when it is due.
+//! What is looked for regularly, all at the same moment: however much that is, it wakes a thread once. A timer of tokio's would wake it twice,
+//! once for where it lies in the wheel of timers and once when it is due.
 
 use std::io;
 
@@ -9,20 +9,24 @@ use nix::time::clock_gettime;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
-/// Ticks at each whole second of `CLOCK_MONOTONIC`: a timer of the kernel's, which is read as a pipe is.
-#[derive(Debug)]
-pub(super) struct EverySecond(Receiver);
+/// Seconds between two looks of the process for its sockets' files and at whether the agent's thread works: a look wakes the runtime's thread.
+pub(crate) const SELDOM: i64 = 5;
 
-impl EverySecond {
-    /// The first tick comes within a second.
+/// Ticks at whole seconds of `CLOCK_MONOTONIC`: a timer of the kernel's, which is read as a pipe is.
+#[derive(Debug)]
+pub(crate) struct Ticks(Receiver);
+
+impl Ticks {
+    /// Ticks at each multiple of so many seconds, by the runtime of the calling thread.
     ///
     /// # Errors
     /// There is no file descriptor left.
-    pub(super) fn begin() -> io::Result<Self> {
+    pub(crate) fn every(seconds: i64) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
         let now = clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?;
-        let (first, period) = (TimeSpec::new(now.tv_sec() + 1, 0), TimeSpec::new(1, 0));
+        let first = TimeSpec::new((now.tv_sec() / seconds + 1) * seconds, 0);
+        let period = TimeSpec::new(seconds, 0);
         timer.set(Expiration::IntervalDelayed(first, period), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
         Ok(Self(Receiver::from_owned_fd_unchecked(timer.into())?))
     }
@@ -31,7 +35,7 @@ impl EverySecond {
     ///
     /// # Errors
     /// The runtime's, as it ends.
-    pub(super) async fn tick(&mut self) -> io::Result<()> {
+    pub(crate) async fn tick(&mut self) -> io::Result<()> {
         // How often it was due since (timerfd_create(2)).
         let mut times = [0; size_of::<u64>()];
         self.0.read(&mut times).await.map(drop)
@@ -48,9 +52,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_begins_at_different_times_ticks_at_the_same_moment_and_misses_what_it_misses() {
-        let mut one = EverySecond::begin().unwrap();
+        let mut one = Ticks::every(1).unwrap();
         sleep(Duration::from_millis(300)).await;
-        let mut other = EverySecond::begin().unwrap();
+        let mut other = Ticks::every(1).unwrap();
         other.tick().await.unwrap();
         // A second may have ended before the other one began.
         let _has_ticked = timeout(Duration::from_millis(200), one.tick()).await;
@@ -63,5 +67,15 @@ mod tests {
         let begun = Instant::now();
         one.tick().await.unwrap();
         assert!(begun.elapsed() > Duration::from_millis(200), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn what_ticks_seldom_ticks_together_with_what_ticks_often() {
+        let (mut seldom, mut often) = (Ticks::every(2).unwrap(), Ticks::every(1).unwrap());
+        seldom.tick().await.unwrap();
+        let begun = Instant::now();
+        // That of the same moment, or the one before it.
+        often.tick().await.unwrap();
+        assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
     }
 }
