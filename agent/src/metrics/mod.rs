@@ -15,6 +15,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,7 +28,7 @@ use hyper::{Method, Request as Ask, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use shunt_agent_api::{AgentStatus, Reply, Request};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -118,9 +119,9 @@ async fn answer(ask: Ask<Incoming>, source: Arc<Source>) -> Result<Response<Full
     let core = &source.core;
     let (status, kind, text) = match (ask.method(), ask.uri().path()) {
         (&Method::GET, "/metrics") => match snapshot(&source).await {
-            Ok(snapshot) => match text(&snapshot) {
+            Ok(snapshot) => match written(snapshot).await {
                 Ok(text) => (StatusCode::OK, OPEN_METRICS, text),
-                Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error.to_string()),
+                Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error),
             },
             Err(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, why),
         },
@@ -136,6 +137,21 @@ async fn answer(ask: Ask<Incoming>, source: Arc<Source>) -> Result<Response<Full
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
     Ok(response)
+}
+
+/// The snapshot's text. A thread that ends with it writes it: of thousands of ports it takes a while, and the runtime's thread serves the
+/// agent's clients.
+async fn written(snapshot: Snapshot) -> Result<String, String> {
+    let (told, written) = oneshot::channel();
+    let write = move || {
+        // The scraper may have gone.
+        let _gone = told.send(text(&snapshot));
+    };
+    thread::Builder::new().name("metrics".into()).spawn(write).map_err(|error| error.to_string())?;
+    match written.await {
+        Ok(text) => text.map_err(|error| error.to_string()),
+        Err(_) => Err("the thread that writes the metrics has ended".to_owned()),
+    }
 }
 
 /// Everything that is told, one question after the other.

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use shunt_agent_api::{AttachmentKey, BridgePort, Interface};
+use shunt_agent_api::{AttachmentKey, BridgePort, Interface, Request};
 use shunt_lab::Threads;
 
 use crate::metrics::{self, ADDRESS};
@@ -28,6 +29,8 @@ const FACTOR: f64 = if cfg!(debug_assertions) { 6.0 } else { 1.0 };
 /// What is aimed at, of a release build.
 const START: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(500);
+/// What the agent's own part of a scrape may take.
+const WAIT: Duration = Duration::from_millis(200);
 const MORE: f64 = 1.5;
 const RESIDENT_KIB: f64 = 80.0 * 1024.0;
 const IDLE_SHARE: f64 = 0.01;
@@ -98,6 +101,33 @@ fn timed<T>(what: &str, look: impl FnOnce() -> T) -> (T, Duration) {
     (seen, begun.elapsed())
 }
 
+/// The longest time that a client waits who asks for one attachment's check, beside scrapes.
+fn answered_beside_scrapes(rig: &Rig) -> Duration {
+    let is_over = AtomicBool::new(false);
+    let longest = thread::scope(|scope| {
+        let asker = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !is_over.load(Ordering::Relaxed) {
+                let begun = Instant::now();
+                // It is on no bridge of the agent's: whatever it is told is told at once.
+                let _refused = rig.ask(Request::Detach { key: nobody(), link: None });
+                longest = longest.max(begun.elapsed());
+                sleep(Duration::from_millis(2));
+            }
+            longest
+        });
+        (0..5).for_each(|_| drop(metrics::get(rig, "/metrics")));
+        is_over.store(true, Ordering::Relaxed);
+        asker.join().unwrap()
+    });
+    println!("a client waited for {longest:?} at most beside scrapes");
+    longest
+}
+
+fn nobody() -> AttachmentKey {
+    AttachmentKey { network: "none".into(), container: "none".into(), ifname: "eth0".into() }
+}
+
 fn resident(rig: &Rig) -> f64 {
     let status = fs::read_to_string(format!("/proc/{}/status", rig.id())).unwrap();
     let number = |key: &str| -> f64 {
@@ -135,6 +165,7 @@ fn ten_thousand_attachments_on_ten_bridges_are_served_as_few_are() {
     println!("attaching and detaching alone {alone:?}, beside {} others {beside:?}", many.len());
     let (listed, ports_took) = timed("ports", || rig.ports());
     let (page, metrics_took) = timed("metrics", || metrics::get(&rig, "/metrics"));
+    let waited = answered_beside_scrapes(&rig);
     assert_eq!(listed.len(), many.len());
     assert_eq!(metrics::sample(&page, "shunt_attachments "), many.len() as f64);
     drop((listed, page));
@@ -148,6 +179,7 @@ fn ten_thousand_attachments_on_ten_bridges_are_served_as_few_are() {
     assert_eq!(rig.status().attachments, many.len());
     let after = resident(&rig);
     assert!(beside < alone.mul_f64(MORE), "{alone:?} became {beside:?}");
+    assert!(waited < WAIT.mul_f64(FACTOR), "{waited:?}");
     assert!(ports_took < LOOK.mul_f64(FACTOR) && metrics_took < LOOK.mul_f64(FACTOR));
     assert!(start < START.mul_f64(FACTOR), "{start:?}");
     assert!(before.max(after) < RESIDENT_KIB * FACTOR, "{before} and {after} KiB");
