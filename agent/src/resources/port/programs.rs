@@ -1,7 +1,7 @@
 //! Checks every second that programs are attached.
 //!
-//! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. A tenth of all attachments is
-//! checked at least, and as many as the budget allows; everything else is checked in turn (`agent/schedule.rs`).
+//! The kernel sends no event for a detached tcx link, and a container without its program is unprotected. A hundred attachments or a
+//! tenth of all are checked at least, and as many as the budget allows; everything else is checked in turn (`agent/schedule.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,9 @@ const CALM: Duration = Duration::from_micros(500);
 /// The same for a while after something was.
 const ALARMED: Duration = Duration::from_millis(25);
 
-/// Within so many checks each attachment is looked at, however long they take.
+/// Within so many checks each attachment is looked at, and so many at each check, however long that takes.
 const CHECKS: usize = 10;
+const LEAST: usize = 100;
 
 /// Attachments between two reads of the clock.
 const AT_A_TIME: usize = 16;
@@ -29,8 +30,8 @@ impl Node {
             return;
         }
         let (begun, all) = (Instant::now(), self.registry.len());
-        let mut checked = 0;
-        while checked < all && (checked < all.div_ceil(CHECKS) || begun.elapsed() < self.programs_budget()) {
+        let (least, mut checked) = (LEAST.max(all.div_ceil(CHECKS)), 0);
+        while checked < all && (checked < least || begun.elapsed() < self.programs_budget()) {
             let count = AT_A_TIME.min(all - checked);
             for key in self.next_without_a_program(count) {
                 self.repair_attachment(&key);
