@@ -10,13 +10,13 @@ use shunt_agent_api::AttachmentKey;
 use crate::datapath::programs;
 use crate::resources::Node;
 
-/// Time of one check per second, while nothing is wrong.
+/// Time of one check per second, while nothing is wrong and the least has been looked at.
 const CALM: Duration = Duration::from_micros(500);
 
-/// The same for a while after something was.
+/// The same otherwise, repairs included.
 const ALARMED: Duration = Duration::from_millis(25);
 
-/// Within so many checks each attachment is looked at, and so many at each check, however long that takes.
+/// Within so many checks each attachment is looked at, and so many at each check at least.
 const CHECKS: usize = 10;
 const LEAST: usize = 100;
 
@@ -31,7 +31,7 @@ impl Node {
         }
         let (begun, all) = (Instant::now(), self.registry.len());
         let (least, mut checked) = (LEAST.max(all.div_ceil(CHECKS)), 0);
-        while checked < all && (checked < least || begun.elapsed() < self.programs_budget()) {
+        while checked < all && begun.elapsed() < self.programs_budget(checked < least) {
             let count = AT_A_TIME.min(all - checked);
             for key in self.next_without_a_program(count) {
                 self.repair_attachment(&key);
@@ -40,9 +40,9 @@ impl Node {
         }
     }
 
-    /// One that is missing alarms, and the others are looked at in the same second.
-    fn programs_budget(&self) -> Duration {
-        if self.repairs.is_alarmed() { ALARMED } else { CALM }
+    /// One that is missing alarms, and the others are looked at in the same second, as far as repairs leave time for that.
+    fn programs_budget(&self, is_least: bool) -> Duration {
+        if is_least || self.repairs.is_alarmed() { ALARMED } else { CALM }
     }
 
     /// Looks at the next `count` attachments: those that have lost a program.
