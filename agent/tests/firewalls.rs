@@ -6,8 +6,14 @@
 mod flows;
 #[path = "firewalls/host_ports.rs"]
 mod host_ports;
+#[path = "firewalls/linked.rs"]
+mod linked;
+#[path = "firewalls/opening.rs"]
+mod opening;
 #[path = "firewalls/packets.rs"]
 mod packets;
+#[path = "firewalls/questions.rs"]
+mod questions;
 #[path = "firewalls/queue.rs"]
 mod queue;
 #[path = "firewalls/rules.rs"]
