@@ -20,8 +20,12 @@ mod queue;
 mod rules;
 #[path = "firewalls/same.rs"]
 mod same;
+#[path = "firewalls/sctp.rs"]
+mod sctp;
 #[path = "firewalls/sides.rs"]
 mod sides;
+#[path = "firewalls/tellers.rs"]
+mod tellers;
 #[path = "firewalls/trial.rs"]
 mod trial;
 #[allow(dead_code, reason = "other suites use more of it")]

@@ -26,7 +26,7 @@ impl Sides {
     pub(crate) fn start() -> Self {
         let [ours, reference] = scope(|threads| {
             [Some(FILE), None]
-                .map(|file| threads.spawn(move || Side::start(file).with_echoes()))
+                .map(|file| threads.spawn(move || Side::start(file).with_tellers()))
                 .map(|it| it.join().unwrap())
         });
         Self { ours, reference }

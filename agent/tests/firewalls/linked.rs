@@ -8,14 +8,23 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use shunt_lab::{Echo, Lab, Namespace, Network, Node, Sandbox, patience};
 
+use crate::tellers::Tellers;
 use crate::trial::PRELUDE;
 
 /// The node's addresses on its link to the outside, and the host's there.
 pub(crate) const NODE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
 pub(crate) const OUTSIDE: [&str; 2] = ["192.0.2.9", "2001:db8::9"];
 
-/// Host ports, and where they lead: to `two`.
+/// Host ports, and where they lead: to `two`. At the last one nobody listens.
 pub(crate) const PORTS: [(u16, u16); 2] = [(8000, 7000), (8001, 7001)];
+pub(crate) const CLOSED: (u16, u16) = (8002, 7002);
+
+/// Anybody may ask for echoes, and no error is left out for its rate.
+const SETTINGS: [(&str, &str); 3] = [
+    ("net/ipv4/ping_group_range", "0 2147483647"),
+    ("net/ipv4/icmp_ratelimit", "0"),
+    ("net/ipv6/icmp/ratelimit", "0"),
+];
 
 /// The containers, by their place.
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
@@ -39,12 +48,12 @@ fn address(node: &Namespace, outside: &Namespace) {
     }
 }
 
-/// The network with the host ports of [`PORTS`].
+/// The network with the host ports of [`PORTS`] and [`CLOSED`].
 fn mapped(network: &Network, is_ours: bool) -> Network {
     let of = |(host, inner): &(u16, u16)| {
-        ["tcp", "udp"].map(|it| json!({ "hostPort": host, "containerPort": inner, "protocol": it }))
+        ["tcp", "udp", "sctp"].map(|it| json!({ "hostPort": host, "containerPort": inner, "protocol": it }))
     };
-    let mappings: Vec<_> = PORTS.iter().flat_map(of).collect();
+    let mappings: Vec<_> = PORTS.iter().chain([&CLOSED]).flat_map(of).collect();
     let config = json!({ "portMappings": mappings });
     if is_ours {
         return network.clone().with("runtimeConfig", config);
@@ -56,6 +65,7 @@ fn mapped(network: &Network, is_ours: bool) -> Network {
 /// A node, a host outside, and containers. Fields are dropped in their order.
 pub(crate) struct Side {
     echoes: Vec<Echo>,
+    tellers: Vec<Tellers>,
     pub(crate) sandboxes: Vec<Sandbox>,
     pub(crate) network: Network,
     pub(crate) outside: Namespace,
@@ -89,18 +99,34 @@ impl Side {
             .map(|(id, network)| Sandbox::start(&lab, &node, network, id).unwrap())
             .collect();
         node.settle().unwrap();
-        let side = Self { echoes: Vec::new(), sandboxes, network: mapped, outside, node, is_ours, _lab: lab };
+        let (echoes, tellers) = (Vec::new(), Vec::new());
+        let side = Self { echoes, tellers, sandboxes, network: mapped, outside, node, is_ours, _lab: lab };
+        side.allow_echoes_and_errors();
         if !is_ours {
             side.run(BY_LEGACY);
         }
         side
     }
 
+    fn allow_echoes_and_errors(&self) {
+        for name in [&NAMES[..], &["node", "outside"]].concat() {
+            SETTINGS.iter().for_each(|(setting, value)| self.client(name).sysctl(setting, value).unwrap());
+        }
+    }
+
     /// The same, and where the host ports lead everything is sent back.
     pub(crate) fn with_echoes(mut self) -> Self {
         let two = &self.sandboxes[1];
         let ports = two.addresses().into_iter().flat_map(|ip| PORTS.map(|(_, inner)| (ip, inner)));
-        self.echoes = ports.map(|(ip, port)| two.echo(ip, port).unwrap()).collect();
+        self.echoes.extend(ports.map(|(ip, port)| two.echo(ip, port).unwrap()));
+        self
+    }
+
+    /// The same, and whoever asks there is told as whom.
+    pub(crate) fn with_tellers(mut self) -> Self {
+        let two = &self.sandboxes[1];
+        let ports = PORTS.map(|(_, inner)| inner);
+        self.tellers.push(Tellers::start(two.namespace(), &two.addresses(), &ports));
         self
     }
 

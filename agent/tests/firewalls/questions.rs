@@ -7,8 +7,10 @@ use std::thread::scope;
 use std::time::Duration;
 
 use shunt_lab::{patience, uninterrupted};
+use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::linked::{NODE, PORTS, Side};
+use crate::linked::{CLOSED, NODE, PORTS, Side};
+use crate::sctp;
 
 /// Who asks: containers, the node, and a host outside.
 const CLIENTS: [&str; 4] = ["one", "two", "node", "outside"];
@@ -21,6 +23,11 @@ const ANSWER: Duration = Duration::from_millis(400);
 pub(crate) enum Way {
     Tcp,
     Udp,
+    Sctp,
+    /// A datagram to a port at which nobody listens: its sender hears an ICMP error that quotes it.
+    Refused,
+    /// ICMP's own question, to no port.
+    Echo,
 }
 
 /// One question.
@@ -31,15 +38,17 @@ pub(crate) struct Question {
     pub(crate) to: SocketAddr,
 }
 
-/// Everybody's questions to the host ports.
+/// Everybody's questions to the host ports, and to the node.
 pub(crate) fn to_host_ports() -> Vec<Question> {
     let mut all = Vec::new();
     for client in CLIENTS {
         for ip in NODE.map(|to| to.parse().unwrap()) {
             for (port, _) in PORTS {
                 let to = SocketAddr::new(ip, port);
-                all.extend([Way::Tcp, Way::Udp].map(|way| Question { client, way, to }));
+                all.extend([Way::Tcp, Way::Udp, Way::Sctp].map(|way| Question { client, way, to }));
             }
+            all.push(Question { client, way: Way::Refused, to: SocketAddr::new(ip, CLOSED.0) });
+            all.push(Question { client, way: Way::Echo, to: SocketAddr::new(ip, 0) });
         }
     }
     all
@@ -71,6 +80,9 @@ pub(crate) fn answer(way: Way, to: SocketAddr) -> Option<String> {
     let told = match way {
         Way::Tcp => by_tcp(to),
         Way::Udp => by_udp(to),
+        Way::Sctp => sctp::ask((to.ip(), to.port()), patience(ANSWER)),
+        Way::Refused => by_error(to),
+        Way::Echo => by_echo(to),
     };
     told.ok()
 }
@@ -92,6 +104,32 @@ fn by_udp(to: SocketAddr) -> io::Result<String> {
     let mut heard = [0; 64];
     let (length, from) = uninterrupted(|| socket.recv_from(&mut heard))?;
     if from == to { text(&heard[..length]) } else { Err(io::Error::other("another name")) }
+}
+
+fn by_error(to: SocketAddr) -> io::Result<String> {
+    let socket = UdpSocket::bind(any_like(to))?;
+    socket.set_read_timeout(Some(patience(ANSWER)))?;
+    socket.connect(to)?;
+    socket.send(b"word")?;
+    match uninterrupted(|| socket.recv(&mut [0; 4])) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok("a refusal".to_owned()),
+        Err(error) => Err(error),
+        Ok(_) => Err(io::Error::other("somebody listens")),
+    }
+}
+
+/// A ping socket asks: the kernel sees to the identifier and the checksum.
+fn by_echo(to: SocketAddr) -> io::Result<String> {
+    let (domain, protocol, kind) = if to.is_ipv4() {
+        (Domain::IPV4, Protocol::ICMPV4, 8)
+    } else {
+        (Domain::IPV6, Protocol::ICMPV6, 128)
+    };
+    let socket: UdpSocket = Socket::new(domain, Type::DGRAM, Some(protocol))?.into();
+    socket.set_read_timeout(Some(patience(ANSWER)))?;
+    socket.send_to(&[kind, 0, 0, 0, 0, 0, 0, 1, b'w', b'o', b'r', b'd'], to)?;
+    let (_, from) = uninterrupted(|| socket.recv_from(&mut [0; 64]))?;
+    if from.ip() == to.ip() { Ok("an echo".to_owned()) } else { Err(io::Error::other("another name")) }
 }
 
 /// An answer that says nothing is none.
