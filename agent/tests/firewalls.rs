@@ -8,6 +8,8 @@ mod flows;
 mod host_ports;
 #[path = "firewalls/linked.rs"]
 mod linked;
+#[path = "firewalls/narrow.rs"]
+mod narrow;
 #[path = "firewalls/opening.rs"]
 mod opening;
 #[path = "firewalls/packets.rs"]
@@ -28,6 +30,9 @@ mod sides;
 mod tellers;
 #[path = "firewalls/trial.rs"]
 mod trial;
+#[allow(dead_code, reason = "other suites use more of it")]
+#[path = "netns/uncut.rs"]
+mod uncut;
 #[allow(dead_code, reason = "other suites use more of it")]
 #[path = "netns/wire.rs"]
 mod wire;

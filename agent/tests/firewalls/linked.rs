@@ -71,7 +71,7 @@ pub(crate) struct Side {
     pub(crate) outside: Namespace,
     pub(crate) node: Node,
     is_ours: bool,
-    _lab: Lab,
+    lab: Lab,
 }
 
 impl Side {
@@ -100,7 +100,7 @@ impl Side {
             .collect();
         node.settle().unwrap();
         let (echoes, tellers) = (Vec::new(), Vec::new());
-        let side = Self { echoes, tellers, sandboxes, network: mapped, outside, node, is_ours, _lab: lab };
+        let side = Self { echoes, tellers, sandboxes, network: mapped, outside, node, is_ours, lab };
         side.allow_echoes_and_errors();
         if !is_ours {
             side.run(BY_LEGACY);
@@ -179,6 +179,11 @@ impl Side {
             assert!(begun.elapsed() < patience(RETURN), "{mappings}\n{}", self.node.agent().log_tail());
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// One more namespace.
+    pub(crate) fn namespace(&self, name: &str) -> Namespace {
+        self.lab.namespace(name).unwrap()
     }
 
     /// A container by its name, the node, or the host outside.
