@@ -5,8 +5,7 @@ use std::thread::scope;
 
 use crate::linked::Side;
 use crate::questions::{Question, answers, to_host_ports};
-use crate::rules::published;
-use crate::rules::{engines, iptables, states, who};
+use crate::rules::{engines, iptables, published, shapes, states, ways, who};
 use crate::same::lacks_reference;
 use crate::trial::RuleSet;
 
@@ -108,6 +107,17 @@ fn same(sets: &[RuleSet]) {
 #[test]
 fn host_ports_meet_rules_as_behind_portmap() {
     same(published::SETS);
+}
+
+#[test]
+fn host_ports_beside_firewalls_are_as_behind_portmap() {
+    same(shapes::SETS);
+}
+
+#[test]
+#[ignore = "takes minutes: --ignored"]
+fn host_ports_meet_rules_at_each_place_as_behind_portmap() {
+    same(ways::SETS);
 }
 
 #[test]

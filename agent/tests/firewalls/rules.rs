@@ -12,10 +12,14 @@ pub(crate) mod judging;
 pub(crate) mod published;
 #[path = "rules/queues.rs"]
 pub(crate) mod queues;
+#[path = "rules/shapes.rs"]
+pub(crate) mod shapes;
 #[path = "rules/states.rs"]
 pub(crate) mod states;
 #[path = "rules/sudden.rs"]
 pub(crate) mod sudden;
+#[path = "rules/ways.rs"]
+pub(crate) mod ways;
 #[path = "rules/who.rs"]
 pub(crate) mod who;
 
