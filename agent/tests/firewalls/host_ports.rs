@@ -1,16 +1,17 @@
 //! Host ports under others' rules: the same questions to a node with shunt, whose agent heeds rules, and to one with the reference's `bridge` and `portmap`, from
-//! outside, from a neighbour, from the node itself and from the container that the port leads to.
+//! outside, from a neighbour, from the node itself and from the container that the port leads to. And what containers ask of a host outside, masqueraded.
 
 use std::thread::scope;
 
 use crate::linked::Side;
-use crate::questions::{Question, answers, to_host_ports};
+use crate::questions::{Question, answers, to_host_ports, to_the_outside};
 use crate::rules::{engines, iptables, published, shapes, states, ways, who};
 use crate::same::lacks_reference;
 use crate::trial::RuleSet;
 
-/// The agent's file: everybody's rules are asked.
-const FILE: &str = "filters = 'heed'\nfilter_host_ports = true";
+/// The agent's file: everybody's rules are asked, and the kernel masquerades from the first connection on. By itself the agent would look every few seconds
+/// whether somebody has rules.
+const FILE: &str = "filters = 'heed'\nfilter_host_ports = true\nmasquerade = 'kernel'";
 
 /// How often a question that may have been lost is asked again.
 const AGAIN: usize = 2;
@@ -25,7 +26,7 @@ impl Sides {
     pub(crate) fn start() -> Self {
         let [ours, reference] = scope(|threads| {
             [Some(FILE), None]
-                .map(|file| threads.spawn(move || Side::start(file).with_tellers()))
+                .map(|file| threads.spawn(move || Side::masqueraded(file).with_tellers()))
                 .map(|it| it.join().unwrap())
         });
         Self { ours, reference }
@@ -80,7 +81,7 @@ impl Sides {
 
 /// What differs under these rule sets and their changes.
 fn differences(sets: &[RuleSet]) -> Vec<String> {
-    let (sides, questions) = (Sides::start(), to_host_ports());
+    let (sides, questions) = (Sides::start(), [to_host_ports(), to_the_outside()].concat());
     let mut found = Vec::new();
     for set in sets {
         let scripts = [&["clear", set.rules][..], set.changes].concat();

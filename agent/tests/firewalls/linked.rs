@@ -77,6 +77,15 @@ pub(crate) struct Side {
 impl Side {
     /// With this file for the agent; the reference without one.
     pub(crate) fn start(file: Option<&str>) -> Self {
+        Self::of(file, false)
+    }
+
+    /// The same of a network that is masqueraded.
+    pub(crate) fn masqueraded(file: Option<&str>) -> Self {
+        Self::of(file, true)
+    }
+
+    fn of(file: Option<&str>, is_masqueraded: bool) -> Self {
         let is_ours = file.is_some();
         let lab = Lab::new().unwrap();
         let subnets = ["10.77.0.0/24", "fd77::/64"];
@@ -89,6 +98,7 @@ impl Side {
             let network = node.reference_network("pods", "cni0", &subnets);
             (node, network)
         };
+        let network = network.with("ipMasq", json!(is_masqueraded));
         let outside = lab.namespace("outside").unwrap();
         node.namespace().pair("up0", &outside, "eth0").unwrap();
         address(node.namespace(), &outside);
@@ -122,11 +132,13 @@ impl Side {
         self
     }
 
-    /// The same, and whoever asks there is told as whom.
+    /// The same, and whoever asks there or the host outside is told as whom.
     pub(crate) fn with_tellers(mut self) -> Self {
         let two = &self.sandboxes[1];
         let ports = PORTS.map(|(_, inner)| inner);
         self.tellers.push(Tellers::start(two.namespace(), &two.addresses(), &ports));
+        let beyond: [IpAddr; 2] = OUTSIDE.map(|ip| ip.parse().unwrap());
+        self.tellers.push(Tellers::start(&self.outside, &beyond, &ports));
         self
     }
 

@@ -1,15 +1,15 @@
-//! Questions to a host port, each of which is answered or not.
+//! Questions to a host port, and to a host outside, each of which is answered or not.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::thread::scope;
 use std::time::Duration;
 
 use shunt_lab::{patience, uninterrupted};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::linked::{CLOSED, NODE, PORTS, Side};
+use crate::linked::{CLOSED, NODE, OUTSIDE, PORTS, Side};
 use crate::sctp;
 
 /// Who asks: containers, the node, and a host outside.
@@ -42,13 +42,30 @@ pub(crate) struct Question {
 pub(crate) fn to_host_ports() -> Vec<Question> {
     let mut all = Vec::new();
     for client in CLIENTS {
-        for ip in NODE.map(|to| to.parse().unwrap()) {
+        for ip in NODE.map(|to| to.parse::<IpAddr>().unwrap()) {
             for (port, _) in PORTS {
                 let to = SocketAddr::new(ip, port);
                 all.extend([Way::Tcp, Way::Udp, Way::Sctp].map(|way| Question { client, way, to }));
             }
             all.push(Question { client, way: Way::Refused, to: SocketAddr::new(ip, CLOSED.0) });
             all.push(Question { client, way: Way::Echo, to: SocketAddr::new(ip, 0) });
+        }
+    }
+    all
+}
+
+/// What containers ask a host outside, which knows no way back to them.
+pub(crate) fn to_the_outside() -> Vec<Question> {
+    let mut all = Vec::new();
+    for client in ["one", "two"] {
+        for ip in OUTSIDE.map(|to| to.parse::<IpAddr>().unwrap()) {
+            let port = |way| match way {
+                Way::Tcp | Way::Udp | Way::Sctp => PORTS[0].1,
+                Way::Refused => CLOSED.1,
+                Way::Echo => 0,
+            };
+            let ways = [Way::Tcp, Way::Udp, Way::Sctp, Way::Refused, Way::Echo];
+            all.extend(ways.map(|way| Question { client, way, to: SocketAddr::new(ip, port(way)) }));
         }
     }
     all
