@@ -2,10 +2,15 @@
 //! What the kernel's bridge lets through, shunt lets through, and nothing else: of a flow's first packets, of those that are fast, and after rules have changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests, and their figures")]
 
+#[path = "firewalls/beside_services.rs"]
+mod beside_services;
 #[path = "firewalls/flows.rs"]
 mod flows;
 #[path = "firewalls/host_ports.rs"]
 mod host_ports;
+#[allow(dead_code, reason = "other suites use more of it")]
+#[path = "services/rules.rs"]
+mod kube_proxy;
 #[path = "firewalls/linked.rs"]
 mod linked;
 #[path = "firewalls/narrow.rs"]
