@@ -4,8 +4,13 @@
 
 #[path = "firewalls/beside_services.rs"]
 mod beside_services;
+#[allow(dead_code, reason = "other suites use more of it")]
+#[path = "netns/entries.rs"]
+mod entries;
 #[path = "firewalls/flows.rs"]
 mod flows;
+#[path = "firewalls/full_tracking.rs"]
+mod full_tracking;
 #[path = "firewalls/host_ports.rs"]
 mod host_ports;
 #[allow(dead_code, reason = "other suites use more of it")]

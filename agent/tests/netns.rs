@@ -50,6 +50,8 @@ mod dhcp_service;
 mod documented;
 #[path = "netns/duplicates.rs"]
 mod duplicates;
+#[path = "netns/entries.rs"]
+mod entries;
 #[path = "netns/estate.rs"]
 mod estate;
 #[path = "netns/evasion.rs"]

@@ -1,6 +1,6 @@
 //! Host ports on a node that has kube-proxy's rules, in both of its modes: host ports, a Service and masquerading answer as on one with the reference's plugins.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use crate::host_ports::Sides;
 use crate::kube_proxy::{Mode, SERVICE_PORT, VIRTUAL};
@@ -17,7 +17,7 @@ const POLICY: &str = nft!(
 
 /// What containers, the node and the host outside ask of the Service.
 fn to_the_service() -> Vec<Question> {
-    let to = (IpAddr::from(VIRTUAL), SERVICE_PORT).into();
+    let to = SocketAddr::new(VIRTUAL.into(), SERVICE_PORT);
     let clients = ["one", "two", "three", "node", "outside"].into_iter();
     clients.flat_map(|client| [Way::Tcp, Way::Udp].map(|way| Question { client, way, to })).collect()
 }

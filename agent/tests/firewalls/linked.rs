@@ -1,6 +1,7 @@
 //! A node with a link to a host outside, and three containers, of which `two` has host ports: with shunt, or with the reference's `bridge` and `portmap`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -191,6 +192,11 @@ impl Side {
             assert!(begun.elapsed() < patience(RETURN), "{mappings}\n{}", self.node.agent().log_tail());
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The path of a file.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.lab.root().join(name)
     }
 
     /// One more namespace.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use shunt_lab::{Conversation, Echo, Protocol, Sandbox, patience};
 
+use crate::entries::fill;
 use crate::heeded::{NOTICED, POLICY, echoes, nft, share, share_of, stage, talk, until};
 use crate::stage::Stage;
 
@@ -275,26 +276,6 @@ fn a_busy_flow_is_fast_again_after_a_restart_with_rules() {
     assert!(fast > 0.9, "{fast}");
 }
 
-/// Entries of others' connections, as many as connection tracking has room for; all are assured, so the kernel drops none of them for a new one
-/// (`early_drop`, net/netfilter/nf_conntrack_core.c).
-fn fill_conntrack(stage: &Stage) {
-    let room = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_max").unwrap();
-    let entry = |number: u32| {
-        let [_, a, b, c] = number.to_be_bytes();
-        format!(
-            "-A -t 600 -u SEEN_REPLY,ASSURED -s 11.{a}.{b}.{c} -d 192.0.2.1 -r 192.0.2.1 -q 11.{a}.{b}.{c} -p udp \
-             --sport 1 --dport 2 --reply-port-src 2 --reply-port-dst 1\n"
-        )
-    };
-    let entries: String = (0..room.trim().parse().unwrap()).map(entry).collect();
-    let file = stage.lab.root().join("entries");
-    fs::write(&file, entries).unwrap();
-    // The last ones find no room.
-    let load = format!("conntrack -R {} >/dev/null 2>&1; conntrack -C", file.display());
-    let count = stage.node.namespace().command("sh", &["-c", &load]).unwrap();
-    assert_eq!(count.trim(), room.trim());
-}
-
 /// By more than a lease: the kernel is asked again and again.
 fn go_on(talks: &mut [Conversation], time: Duration) {
     let begun = Instant::now();
@@ -316,7 +297,7 @@ fn where_connection_tracking_is_full_nothing_new_passes_and_what_has_begun_goes_
     // Datagrams are assured two seconds after the first (`nf_conntrack_udp_packet`): before that any flow may take their room.
     go_on(&mut begun, Duration::from_secs(4));
     thread::scope(|scope| {
-        let filling = scope.spawn(|| fill_conntrack(&stage));
+        let filling = scope.spawn(|| fill(stage.node.namespace(), &stage.lab.root().join("entries")));
         let begun_at = Instant::now();
         while !filling.is_finished() {
             assert!(

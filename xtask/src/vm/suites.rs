@@ -262,7 +262,8 @@ mod tests {
         let named: Vec<_> =
             kind.whole.iter().copied().chain(kind.left_out.iter().map(|(tests, _)| *tests)).collect();
         let modules = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-        let helpers = ["stage", "estate", "hooks", "stream", "wire", "datagram", "dhcp_service", "uncut"];
+        let helpers =
+            ["entries", "stage", "estate", "hooks", "stream", "wire", "datagram", "dhcp_service", "uncut"];
         let forgotten: Vec<_> = modules
             .filter(|module| !helpers.contains(module) && !named.contains(&format!("{module}::").as_str()))
             .collect();
