@@ -14,7 +14,8 @@ use crate::opened::{BOTH, HEED, HOST_PORT, INNER_PORT, NODE, NOTICED, Opened};
 pub(crate) const ASSURED: Duration = Duration::from_millis(2_200);
 
 /// Others' rules: what is invalid is counted, and who may use the host port is asked.
-const RULES: &str = "table inet engine { chain forward { type filter hook forward priority 0; policy drop;
+pub(crate) const RULES: &str =
+    "table inet engine { chain forward { type filter hook forward priority 0; policy drop;
     ct state invalid counter drop; ct status dnat counter accept; }; }";
 
 fn set() -> (Opened, Vec<Echo>) {
