@@ -112,6 +112,8 @@ mod opened;
 mod opened_carried;
 #[path = "netns/opened_changes.rs"]
 mod opened_changes;
+#[path = "netns/opened_crowded.rs"]
+mod opened_crowded;
 #[path = "netns/opened_errors.rs"]
 mod opened_errors;
 #[path = "netns/own_xdp.rs"]

@@ -127,6 +127,7 @@ const SUITES: [Kind; 6] = [
             ("hears_what_routers_say_of_its_echoes", LONG),
             ("an_echo_leaves_the_programs", LONG),
             ("heeded_hostile::", LONG),
+            ("opened_crowded::", LONG),
             ("opened_errors::", LONG),
             ("heeded_policies::", LONG),
             ("heeded_tracking::a_thousand_changes", LONG),
