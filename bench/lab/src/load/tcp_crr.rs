@@ -15,7 +15,7 @@ use nix::sys::time::TimeVal;
 
 use super::cpu::pin;
 use super::sample::Latencies;
-use super::{Bound, MESSAGE, PATIENCE, Placement, Sample};
+use super::{Bound, MESSAGE, PATIENCE, Placement, Sample, listen};
 use crate::{Path, uninterrupted};
 
 /// The request's first byte that ends the server.
@@ -28,11 +28,9 @@ const FAREWELL: u8 = 0;
 pub fn tcp_crr(path: Path<'_>, at: Placement, bound: Bound) -> Result<Sample> {
     // A lost SYN is to fail within seconds, not minutes.
     path.client.sysctl("net/ipv4/tcp_syn_retries", "2")?;
-    let listener = path.server.enter(|| TcpListener::bind((path.address, path.port)))?.context("listen")?;
+    let (listener, address) = listen(path)?;
     let patience = TimeVal::new(PATIENCE.as_secs().cast_signed(), 0);
     setsockopt(&listener, sockopt::ReceiveTimeout, &patience).context("bound accept")?;
-    let own = listener.local_addr().context("read a listener's address")?;
-    let address = path.through.unwrap_or(own);
     thread::scope(|scope| {
         let answering = scope.spawn(|| answer(&listener, at.server));
         let asking = scope.spawn(|| {

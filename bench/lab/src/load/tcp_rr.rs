@@ -1,7 +1,7 @@
 //! TCP_RR: one request and its response at a time on one connection.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::cpu::pin;
 use super::sample::Latencies;
-use super::{Bound, MESSAGE, PATIENCE, Placement, Sample};
+use super::{Bound, MESSAGE, PATIENCE, Placement, Sample, listen};
 use crate::Path;
 
 /// Measures the round trip of 64 bytes and back.
@@ -17,8 +17,7 @@ use crate::Path;
 /// # Errors
 /// When the path is broken.
 pub fn tcp_rr(path: Path<'_>, at: Placement, bound: Bound) -> Result<Sample> {
-    let listener = path.server.enter(|| TcpListener::bind((path.address, 0)))?.context("listen")?;
-    let address = listener.local_addr().context("read a listener's address")?;
+    let (listener, address) = listen(path)?;
     let client = path.client.enter(|| TcpStream::connect_timeout(&address, PATIENCE))?.context("connect")?;
     let (server, _) = listener.accept().context("accept")?;
     for stream in [&client, &server] {
