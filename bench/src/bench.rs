@@ -1,5 +1,7 @@
 //! `shunt-bench bench`: interleaved rounds, with raw results, a report and charts.
 
+mod variants;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -61,6 +63,11 @@ impl Options {
         if self.quick { &[1, 100] } else { &[1, 100, 5000] }
     }
 
+    /// Host ports that nodes with others' rules have.
+    fn few_and_many_host_ports(&self) -> &[u16] {
+        if self.quick { &[1, 100] } else { &[1, 5000] }
+    }
+
     /// The larger of the nodes whose paths are compared: its name, what a person reads, its attachments.
     fn paths_among(&self) -> (&'static str, &'static str, usize) {
         if self.quick {
@@ -73,25 +80,6 @@ impl Options {
     /// Attachments that the crowded nodes have.
     fn crowds(&self) -> &[usize] {
         if self.quick { &[0, 50] } else { &[0, 100, 1000] }
-    }
-}
-
-/// Paths that are measured once more, in other circumstances.
-struct Variant<'a> {
-    workloads: &'a [Workload],
-    rounds: usize,
-    /// Behind a workload's name in `results.json`.
-    name: &'a str,
-    /// Behind its title.
-    title: &'a str,
-}
-
-impl<'a> Variant<'a> {
-    /// All that can be measured of paths.
-    fn of_all(name: &'a str, title: &'a str) -> Self {
-        const ALL: &[Workload] =
-            &[Workload::Rr, Workload::UdpRr, Workload::Crr, Workload::Udp, Workload::Stream(1)];
-        Self { workloads: ALL, rounds: ROUNDS, name, title }
     }
 }
 
@@ -182,6 +170,8 @@ impl Bench<'_> {
             Part::Policed => self.policed(results),
             Part::Watched => self.watched(results),
             Part::BigTcp => self.big_tcp(results),
+            Part::HeededHostPort => self.heeded_host_port(results),
+            Part::HeededMasquerade => self.heeded_masquerade(results),
             Part::Programs => self.programs(results),
             _ => self.crowd(results),
         }
@@ -211,12 +201,9 @@ impl Bench<'_> {
     }
 
     fn host_ports(&mut self, results: &mut Results) -> Result<()> {
-        let plan = host_port::Plan {
-            mappings: self.options.host_ports(),
-            rounds: ROUNDS,
-            bound: self.options.bound(),
-        };
-        let both = host_port::compare(self.screen, self.interrupt, self.lab, plan)?;
+        let mappings = self.options.host_ports();
+        let plan = Plan { rounds: ROUNDS, bound: self.options.bound() };
+        let both = host_port::compare(self.screen, self.interrupt, self.lab, mappings, plan)?;
         both.into_iter().try_for_each(|comparison| self.keep(comparison, results))
     }
 
@@ -237,85 +224,6 @@ impl Bench<'_> {
         table::facts(self.screen, &crowd.facts)?;
         results.facts.extend(crowd.facts);
         crowd.times.into_iter().try_for_each(|comparison| self.keep(comparison, results))
-    }
-
-    fn crowd_paths(&mut self, results: &mut Results) -> Result<()> {
-        let many = self.options.paths_among();
-        memory::ensure_room_for(2 + many.2)?;
-        let few = ("shunt-2", "2 attachments", 2);
-        let mut nodes = Vec::new();
-        for node in [few, many] {
-            nodes.push(Contestant::crowded(self.screen, self.interrupt, self.lab, node)?);
-        }
-        self.screen.progress(0.0, "the nodes settle", Some(crowd::SETTLING));
-        std::thread::sleep(crowd::SETTLING);
-        let contestants = [&nodes[0], &nodes[1], &nodes[0]];
-        let workloads = &[Workload::Rr, Workload::Udp];
-        let variant =
-            Variant { workloads, rounds: ROUNDS, name: "crowded", title: " among other attachments" };
-        self.paths_of(&contestants, &variant, results)
-    }
-
-    fn nodes(&mut self, way: Way, results: &mut Results) -> Result<()> {
-        let nodes = Contestant::apart(self.lab, way)?;
-        // The first one twice: the same path measured against itself is the noise of this run.
-        let contestants: Vec<&Contestant> = nodes.iter().chain(nodes.first()).collect();
-        let title = format!(", {}", way.title());
-        self.paths_of(&contestants, &Variant::of_all(way.name(), &title), results)
-    }
-
-    /// Measures a variant of paths.
-    fn paths_of(
-        &mut self,
-        contestants: &[&Contestant],
-        &Variant { workloads, rounds, name, title }: &Variant<'_>,
-        results: &mut Results,
-    ) -> Result<()> {
-        for workload in workloads {
-            self.interrupt.check()?;
-            let plan = Plan { rounds, bound: self.options.bound() };
-            let compared = paths::compare(self.screen, self.interrupt, *workload, contestants, plan)?;
-            let (name, title) = (format!("{}-{name}", compared.name), format!("{}{title}", compared.title));
-            self.keep(Comparison { name, title, ..compared }, results)?;
-        }
-        Ok(())
-    }
-
-    fn policed(&mut self, results: &mut Results) -> Result<()> {
-        let all = [
-            Contestant::bare_veth(self.lab)?,
-            Contestant::shunt_policed(self.lab)?,
-            Contestant::bridge_policed(self.lab)?,
-        ];
-        // The first one twice: the same path measured against itself is the noise of this run.
-        let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
-        self.paths_of(&contestants, &Variant::of_all("policed", ", where others have a policy"), results)
-    }
-
-    fn watched(&mut self, results: &mut Results) -> Result<()> {
-        let all = [Contestant::shunt(self.lab)?, Contestant::shunt_watched(self.lab)?];
-        // The first one twice: the same path measured against itself is the noise of this run.
-        let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
-        self.paths_of(&contestants, &Variant::of_all("watched", ", while drops are watched"), results)
-    }
-
-    fn big_tcp(&mut self, results: &mut Results) -> Result<()> {
-        let inside = vec![
-            Contestant::bare_veth(self.lab)?,
-            Contestant::shunt_of_large_packets(self.lab)?,
-            Contestant::shunt(self.lab)?,
-        ];
-        let out = vec![Contestant::leaving(self.lab, "off")?, Contestant::leaving(self.lab, "auto")?];
-        let workloads = &[Workload::Stream(1), Workload::Stream(8)];
-        for (all, name, title) in
-            [(inside, "big-tcp", ", large packets"), (out, "big-tcp-out", ", masqueraded")]
-        {
-            // The first one twice: the same path measured against itself is the noise of this run.
-            let contestants: Vec<&Contestant> = all.iter().chain(all.first()).collect();
-            let variant = Variant { workloads, rounds: STREAM_ROUNDS, name, title };
-            self.paths_of(&contestants, &variant, results)?;
-        }
-        Ok(())
     }
 
     fn programs(&mut self, results: &mut Results) -> Result<()> {

@@ -57,7 +57,7 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
     }
     if options.host_port {
         let lab = Lab::with_all_programs()?;
-        let plan = host_port::Plan { mappings: &[1], rounds: options.rounds.get(), bound };
+        let plan = paths::Plan { rounds: options.rounds.get(), bound };
         let mut comparison = host_port::of_builds(screen, interrupt, &lab, &builds, plan)?;
         for (row, (place, directory)) in
             comparison.rows.iter_mut().zip(options.directories.iter().enumerate())

@@ -106,6 +106,15 @@ impl Comparison {
         self
     }
 
+    /// The rounds' 99th percentiles as figures of a comparison of their own; none where they mean nothing.
+    pub(crate) fn tails(&self) -> Option<Self> {
+        let tail = |row: &Row| Row { figures: row.p99_us.clone(), ..Row::new(&row.name, &row.title) };
+        let rows: Vec<Row> = self.rows.iter().map(tail).collect();
+        let (name, title) = (format!("{}-p99", self.name), format!("{}, p99", self.title));
+        let are_there = rows.iter().all(|row| !row.figures.is_empty());
+        are_there.then(|| Self { name, title, unit: "µs".to_owned(), rows, ..self.clone() }.judged())
+    }
+
     /// What the others are compared to.
     pub(crate) fn baseline(&self) -> Option<&Row> {
         self.rows.first()
@@ -142,6 +151,22 @@ mod tests {
         assert_eq!((shunt.median, comparison.ratio(shunt).unwrap().median), (4.0, 2.0));
         assert_eq!(comparison.rows[0].ratios["shunt"].median, 0.5);
         assert_eq!(comparison.ratio(&comparison.rows[0]), None);
+    }
+
+    #[test]
+    fn tails_are_compared_where_every_row_has_them() {
+        let row = |name: &str, p99_us: &[f64]| Row { p99_us: p99_us.to_vec(), ..Row::new(name, name) };
+        let of = |rows: Vec<Row>| Comparison {
+            name: "crr".into(),
+            title: "TCP connection".into(),
+            unit: "µs".into(),
+            better: Better::Less,
+            setting: String::new(),
+            rows,
+        };
+        let tails = of(vec![row("portmap", &[4.0, 2.0]), row("shunt", &[2.0, 1.0])]).tails().unwrap();
+        assert_eq!((tails.name.as_str(), tails.rows[1].ratios["portmap"].median), ("crr-p99", 0.5));
+        assert_eq!(of(vec![row("portmap", &[4.0]), row("shunt", &[])]).tails(), None);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use shunt_lab::{BareVeth, Binaries, Daemon, Interrupt, Lab, Namespace, Network, 
 use crate::crowd::PER_BRIDGE;
 use crate::nodes::{Nodes, Way};
 use crate::outside::{OUTSIDE, join};
+use crate::published::Published;
+use crate::rules;
 use crate::screen::Screen;
 
 /// A policy of somebody else's that lets everything pass: the shape of a NetworkPolicy engine's.
@@ -39,6 +41,7 @@ enum Ends {
     Attached(Box<Attached>),
     Apart(Box<Nodes>),
     Leaving(Box<Leaving>),
+    Published(Box<Published>),
 }
 
 /// A container on a node, and a host outside that sees the node's address.
@@ -95,12 +98,26 @@ impl Contestant {
     pub(crate) fn leaving(lab: &Lab, big_tcp: &str) -> Result<Self> {
         let name = format!("leaving-{big_tcp}");
         let node = Node::start_by(lab, &name, &format!("big_tcp = '{big_tcp}'"))?;
-        let outside = lab.namespace(&format!("{name}-outside"))?;
-        join(&node, &outside)?;
-        let network = node.network("bench", "cni0", &[SUBNET]).with("ipMasq", json!(true));
-        let client = Sandbox::start(lab, &node, &network, &format!("{name}-client"))?;
-        let ends = Ends::Leaving(Box::new(Leaving { client, node, outside }));
+        let network = node.network("bench", "cni0", &[SUBNET]);
+        let ends = leaving(lab, node, network)?;
         Ok(Self::new(&name, &format!("shunt, big_tcp = '{big_tcp}'"), ends))
+    }
+
+    /// The same where an operator has rules: by the reference `bridge` with `ipMasq`, and by shunt, which heeds them.
+    pub(crate) fn leaving_ruled(lab: &Lab) -> Result<[Self; 2]> {
+        let bridge = Node::bare(lab, "bridge-ruled")?;
+        let shunt = Node::start_by(lab, "shunt-ruled", rules::HEEDED)?;
+        [&bridge, &shunt].into_iter().try_for_each(rules::load)?;
+        let network = bridge.reference_network("bench", "cni0", &[SUBNET]);
+        let bridge = Self::new("bridge-ruled", "kernel bridge", leaving(lab, bridge, network)?);
+        let network = shunt.network("bench", "cni0", &[SUBNET]);
+        Ok([bridge, Self::new("shunt-ruled", "shunt", leaving(lab, shunt, network)?)])
+    }
+
+    /// From a host outside to a host port.
+    pub(crate) fn published(published: Published) -> Self {
+        let (name, title) = (published.name().to_owned(), published.title());
+        Self { name, title, ends: Ends::Published(Box::new(published)) }
     }
 
     /// The same while somebody watches what is dropped.
@@ -208,6 +225,7 @@ impl Contestant {
             Ends::Attached(pair) => Path::between(&pair.client, &pair.server),
             Ends::Apart(nodes) => Path::between(&nodes.client, &nodes.server),
             Ends::Leaving(out) => Ok(Path::direct(out.client.namespace(), &out.outside, OUTSIDE.into())),
+            Ends::Published(published) => published.path(),
         }
     }
 
@@ -258,6 +276,15 @@ fn served(lab: &Lab, node: Node) -> Result<Ends> {
     let mut attached = attach(lab, node, [&network, &network])?;
     attached.counts = true;
     Ok(Ends::Attached(Box::new(attached)))
+}
+
+/// A container on a node whose network is masqueraded, and a host outside.
+fn leaving(lab: &Lab, node: Node, network: Network) -> Result<Ends> {
+    let outside = lab.namespace(&format!("{}-outside", node.name()))?;
+    join(&node, &outside)?;
+    let network = network.with("ipMasq", json!(true));
+    let client = Sandbox::start(lab, &node, &network, &format!("{}-client", node.name()))?;
+    Ok(Ends::Leaving(Box::new(Leaving { client, node, outside })))
 }
 
 /// Runs `drops --watch`, and waits until the programs are those that tell.

@@ -45,6 +45,10 @@ pub(crate) enum Part {
     Policed,
     /// Between two containers while `drops --watch` runs, beside the same while nobody watches
     Watched,
+    /// Connections, round trips and streams to host ports under an operator's rules, beside the reference `portmap` under the same
+    HeededHostPort,
+    /// The same from containers to a host outside, masqueraded, beside the reference `bridge` under the same rules
+    HeededMasquerade,
     /// Streams in packets of more than 64 KiB, between two containers and out of the node, beside the same in packets of 64 KiB
     BigTcp,
     /// What the verifier makes of the programs
@@ -78,6 +82,8 @@ impl Part {
             | Self::NodesVxlan
             | Self::Policed
             | Self::Watched
+            | Self::HeededHostPort
+            | Self::HeededMasquerade
             | Self::BigTcp
             | Self::Programs => None,
         }

@@ -53,8 +53,13 @@ const TABLES: &str =
 const BY_THE_KERNEL: &str = "such a packet goes by the kernel as it does without shunt, and through five programs on its way: 0.95 µs by the \
     kernel's own count (run_time_ns), 0.55 of them in the two that translate (from_mapped, from_wire)";
 
+const OPENED: &str = "the kernel opens such a connection by the hooks and the translation that the reference's has; above that are the \
+    programs that pass its packets on and note them, and the agent that asks whether it lasts";
+const CARRIED: &str = "the programs carry such a connection, but for one packet of each direction in a lease and what comes before \
+    the agent has asked for it: both are the kernel's";
+
 /// All of them.
-const TARGETS: [Target; 32] = [
+const TARGETS: [Target; 44] = [
     target("rr", ["shunt", "bare-veth"], AtMost(1.06), LOOK_UPS),
     target("rr", ["shunt", "bridge-iptables"], AtMost(0.84), LOOK_UPS),
     target("crr", ["shunt", "bare-veth"], AtMost(1.06), LOOK_UPS),
@@ -87,6 +92,18 @@ const TARGETS: [Target; 32] = [
     target("udp-rr-vxlan", ["shunt", "kernel-masquerade"], AtMost(1.111), BY_THE_KERNEL),
     target("udp-vxlan", ["shunt", "kernel-masquerade"], AtLeast(0.90), BY_THE_KERNEL),
     target("stream-1-vxlan", ["shunt", "kernel-masquerade"], AtLeast(0.90), BY_THE_KERNEL),
+    target("crr-heeded-host-port", ["shunt-ruled-1", "portmap-ruled-1"], AtMost(1.0), OPENED),
+    target("crr-heeded-host-port", ["shunt-ruled-5000", "portmap-ruled-5000"], AtMost(1.0), OPENED),
+    target("crr-heeded-host-port", ["shunt-ruled-5000", "shunt-ruled-1"], AtMost(1.05), OPENED),
+    target("crr-heeded-host-port-p99", ["shunt-ruled-1", "portmap-ruled-1"], AtMost(1.05), OPENED),
+    target("crr-heeded-host-port-p99", ["shunt-ruled-5000", "portmap-ruled-5000"], AtMost(1.05), OPENED),
+    target("rr-heeded-host-port", ["shunt-ruled-1", "portmap-ruled-1"], AtMost(0.88), CARRIED),
+    target("rr-heeded-host-port", ["shunt-ruled-5000", "portmap-ruled-5000"], AtMost(0.88), CARRIED),
+    target("rr-heeded-host-port", ["shunt-ruled-5000", "shunt-ruled-1"], AtMost(1.05), CARRIED),
+    target("stream-1-heeded-host-port", ["shunt-ruled-1", "portmap-ruled-1"], AtLeast(1.0), OFFLOAD),
+    target("stream-back-heeded-host-port", ["shunt-ruled-1", "portmap-ruled-1"], AtLeast(1.0), OFFLOAD),
+    target("stream-1-heeded-host-port", ["shunt-ruled-5000", "portmap-ruled-5000"], AtLeast(1.0), OFFLOAD),
+    target("stream-back-heeded-host-port", ["shunt-ruled-5000", "portmap-ruled-5000"], AtLeast(1.0), OFFLOAD),
 ];
 
 /// How a target fared.

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use shunt_lab::Path;
-use shunt_lab::load::{Bound, Placement, Sample, tcp_crr, tcp_rr, tcp_stream, udp_burst, udp_rr};
+use shunt_lab::load::{
+    Bound, Placement, Sample, tcp_crr, tcp_rr, tcp_stream, tcp_stream_back, udp_burst, udp_rr,
+};
 
 use crate::comparison::{Better, Comparison, Row};
 
@@ -21,6 +23,8 @@ pub(crate) enum Workload {
     Udp,
     /// As much as goes over this many TCP connections.
     Stream(u32),
+    /// As much as the server sends over one.
+    StreamBack,
 }
 
 impl Workload {
@@ -33,6 +37,7 @@ impl Workload {
             Self::UdpRr => "udp-rr".to_owned(),
             Self::Udp => "udp".to_owned(),
             Self::Stream(flows) => format!("stream-{flows}"),
+            Self::StreamBack => "stream-back".to_owned(),
         }
     }
 
@@ -46,6 +51,7 @@ impl Workload {
             Self::Udp => "UDP packets",
             Self::Stream(1) => "TCP stream",
             Self::Stream(_) => "TCP streams, 8 flows",
+            Self::StreamBack => "TCP stream of the server",
         }
     }
 
@@ -53,7 +59,7 @@ impl Workload {
         match self {
             Self::Rr | Self::RrTwoCpus | Self::UdpRr | Self::Crr => "µs",
             Self::Udp => "kpps",
-            Self::Stream(_) => "Gbit/s",
+            Self::Stream(_) | Self::StreamBack => "Gbit/s",
         }
     }
 
@@ -67,7 +73,7 @@ impl Workload {
         let last = cpus.last().copied().unwrap_or(0);
         match self {
             Self::Rr | Self::UdpRr | Self::Crr | Self::Udp => Placement::one(last),
-            Self::RrTwoCpus | Self::Stream(_) => {
+            Self::RrTwoCpus | Self::Stream(_) | Self::StreamBack => {
                 Placement { client: cpus.first().copied().unwrap_or(last), server: last }
             }
         }
@@ -100,6 +106,7 @@ impl Workload {
             Self::Crr => tcp_crr(path, at, bound),
             Self::Udp => udp_burst(path, at.client, bound),
             Self::Stream(flows) => tcp_stream(path, at, flows, bound.time),
+            Self::StreamBack => tcp_stream_back(path, at, bound.time),
         }
     }
 
@@ -109,7 +116,7 @@ impl Workload {
             Self::Rr | Self::RrTwoCpus | Self::UdpRr | Self::Crr => sample.p50_us.unwrap_or(f64::NAN),
             Self::Udp => sample.per_second() / 1e3,
             // Operations are bytes.
-            Self::Stream(_) => sample.per_second() * 8.0 / 1e9,
+            Self::Stream(_) | Self::StreamBack => sample.per_second() * 8.0 / 1e9,
         }
     }
 }
