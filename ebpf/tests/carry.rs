@@ -9,7 +9,8 @@ use golden::world;
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::OUTSIDE;
 use shunt_dataplane::abi::{
-    ACCEPTED_LIBERAL, ACCEPTED_PRICE, CHECKED_SEGMENTS, HEEDING_MARKED_ROUTES, NO_SLOT, QUESTION_TRANSLATION,
+    ACCEPTED_LIBERAL, ACCEPTED_PRICE, HEEDING_MARKED_ROUTES, NO_SLOT, QUESTION_TRANSLATION,
+    TRANSLATED_SEGMENTS,
 };
 
 /// Where the destination port of a segment of IPv4 is.
@@ -37,7 +38,7 @@ fn a_connection_that_outlives_its_end_is_asked_for_again() {
     tables.accepted.borrow_mut().extend(inwards);
     let mut answer = case("own_answers_heeded_asks_v4");
     answer.packet.bytes[TO..TO + 2].copy_from_slice(&CARRIED.to_be_bytes());
-    for _ in 0..CHECKED_SEGMENTS {
+    for _ in 0..TRANSLATED_SEGMENTS {
         travel(&answer, &tables);
     }
     assert_eq!(tables.opened.borrow().len(), 0);

@@ -30,6 +30,9 @@ pub const ACCEPTED_LIBERAL: u16 = 1;
 /// [`AcceptedFlow::checked`] from which on the agent is asked, ever more seldom while it changes nothing. Most connections of one question and one answer end before.
 pub const CHECKED_SEGMENTS: u16 = 3;
 
+/// The same of a connection that the kernel translates, about which more has to be found out.
+pub const TRANSLATED_SEGMENTS: u16 = 16;
+
 /// The time that a flow which nobody knows takes of its container's share of `ACCEPTED`, in nanoseconds: a quarter of the map a second.
 pub const ACCEPTED_PRICE: u64 = 1_000_000_000 / (super::MAX_ACCEPTED as u64 / 4);
 

@@ -105,6 +105,10 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
         // What the kernel has opened it may not know any more, and it would lead nothing there.
         tables.forget_flow(&segment.key);
     }
+    // Of a connection that nobody here knows the kernel is asked, whatever it does.
+    if holder.is_none() && from == OUTSIDE && mapping.flags & MAPPING_HEEDED != 0 {
+        return Err(Stop::Pass(PassReason::Unaccepted).into());
+    }
     segment.key.domain = from;
     if segment.key.domain == OUTSIDE && holder.is_none() {
         claim::check(&segment, tables)?;

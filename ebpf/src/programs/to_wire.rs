@@ -62,12 +62,12 @@ pub fn enter<'a, P: Packet, T: Tables>(
 pub fn leave<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T, plan: &DnatPlan) -> Next {
     let segment = &plan.segment;
     let by = claimant(packet);
-    if by == Claimant::Masqueraded && carry::note_masqueraded(packet, (segment, plan.header), here, tables) {
-        return BY_KERNEL.into();
-    }
     // The node's own TCP is claimed with its first segment, and its sockets are asked.
     let is_claimed = segment.is_datagram() || by == Claimant::Masqueraded;
     if is_claimed && claim::renew(by, &segment.key.reversed(OUTSIDE), tables.boot_time(), tables) {
+        if by == Claimant::Masqueraded {
+            carry::note_masqueraded(packet, (segment, plan.header), here, tables);
+        }
         return BY_KERNEL.into();
     }
     let known = reply::becomes(segment, NODE, segment.opens(), packet.length(), tables);
@@ -106,6 +106,9 @@ fn begin_stages<P: Packet, T: Tables>(
             let leaves = TupleKey { domain: OUTSIDE, ..segment.key };
             carry::note_answer(segment, mapping, (*header, &leaves), [packet.origin(), here], tables);
         }
+        return Err(BY_KERNEL);
+    }
+    if by == Claimant::Masqueraded && carry::note_masqueraded(packet, (segment, *header), here, tables) {
         return Err(BY_KERNEL);
     }
     // Who is masqueraded may be anybody: a claim would take the clients of the host port.

@@ -16,8 +16,8 @@
 
 use crate::Tables;
 use crate::abi::{
-    ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, FlowKey, HEEDING_EACH_TCP, HEEDING_TCP, Heeding,
-    QUESTION_LIBERAL, QUESTION_TRANSLATION, Question,
+    ACCEPTED_LIBERAL, AcceptedFlow, CHECKED_SEGMENTS, HEEDING_EACH_TCP, HEEDING_TCP, Heeding,
+    QUESTION_LIBERAL, QUESTION_TRANSLATION, Question, TRANSLATED_SEGMENTS,
 };
 use crate::stages::read_flow::Flow;
 use crate::stages::share;
@@ -161,6 +161,17 @@ pub enum Wanted {
     Nothing,
 }
 
+impl Wanted {
+    /// As [`Question::wanted`].
+    #[inline(always)]
+    const fn code(self) -> u32 {
+        match self {
+            Self::Translation => QUESTION_TRANSLATION,
+            Self::LiberalTracking | Self::Nothing => QUESTION_LIBERAL,
+        }
+    }
+}
+
 /// Notes a packet that has come out of all hooks, sent by the container with the counter slot `slot`. An end of a connection forgets what was noted.
 #[inline(always)]
 pub fn note<T: Tables>(asked: &Asked<'_>, slot: u32, tables: &T) {
@@ -188,7 +199,7 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
     let AcceptedFlow { flags, mut checked, mut seen, .. } = known;
     if known.generation != heeding.generation {
         // By other rules, or an agent that has begun since, another answer may follow.
-        (seen, checked) = ([0; 2], checked.min(CHECKED_SEGMENTS));
+        (seen, checked) = ([0; 2], checked.min(first_asked(wanted.code())));
     }
     let [one, other] = seen;
     let (before, answered) = if asked.direction() == 0 { (one, other) } else { (other, one) };
@@ -199,7 +210,7 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
         Wanted::Nothing => false,
     };
     if is_wanted && flags & ACCEPTED_LIBERAL == 0 {
-        checked = ask(key, wanted, (checked, is_noted), tables);
+        checked = ask(&Question { flow: *key, wanted: wanted.code() }, (checked, is_noted), tables);
     }
     if is_noted {
         return;
@@ -211,29 +222,35 @@ pub fn note_and_ask<T: Tables>(asked: &Asked<'_>, slot: u32, wanted: Wanted, tab
 
 /// Asks the agent about a connection once it has had a few packets, and then ever more seldom. Returns what has been counted, for a lease that begins.
 #[inline(always)]
-fn ask<T: Tables>(key: &FlowKey, wanted: Wanted, (checked, is_noted): (u16, bool), tables: &T) -> u16 {
+fn ask<T: Tables>(question: &Question, (checked, is_noted): (u16, bool), tables: &T) -> u16 {
+    let first = first_asked(question.wanted);
     let (is_due, counted) = if is_noted {
-        let is_next = checked < CHECKED_SEGMENTS;
-        (is_next && tables.count_checked(key) == Some(CHECKED_SEGMENTS), checked)
+        let is_next = checked < first;
+        (is_next && tables.count_checked(&question.flow) == Some(first), checked)
     } else {
-        asked_again(checked)
+        asked_again(checked, first)
     };
     // Verifier: one call for both.
     if is_due {
-        let wanted = if wanted == Wanted::Translation { QUESTION_TRANSLATION } else { QUESTION_LIBERAL };
-        tables.ask_agent(&Question { flow: *key, wanted });
+        tables.ask_agent(question);
     }
     counted
+}
+
+/// [`AcceptedFlow::checked`] from which on the agent is asked.
+#[inline(always)]
+const fn first_asked(wanted: u32) -> u16 {
+    if wanted == QUESTION_TRANSLATION { TRANSLATED_SEGMENTS } else { CHECKED_SEGMENTS }
 }
 
 /// Whether the agent is asked again as a lease begins, which is counted: of the leases since the first question the first, the second, the fourth and so on,
 /// and at last each [`SELDOM`].
 #[inline(always)]
-const fn asked_again(checked: u16) -> (bool, u16) {
-    if checked < CHECKED_SEGMENTS {
+const fn asked_again(checked: u16, first: u16) -> (bool, u16) {
+    if checked < first {
         return (false, checked);
     }
-    let leases = checked - CHECKED_SEGMENTS + 1;
-    let counted = if leases < 2 * SELDOM { checked + 1 } else { CHECKED_SEGMENTS + SELDOM };
+    let leases = checked - first + 1;
+    let counted = if leases < 2 * SELDOM { checked + 1 } else { first + SELDOM };
     (leases.is_power_of_two(), counted)
 }

@@ -4,7 +4,7 @@ use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::{
     TRACKED_MASQUERADED, TRANSLATION_OPENER, Translation, TupleKey, opened_by,
 };
-use shunt_dataplane::abi::{AcceptedFlow, CHECKED_SEGMENTS, End, FlowKey};
+use shunt_dataplane::abi::{AcceptedFlow, End, FlowKey, TRANSLATED_SEGMENTS};
 use shunt_dataplane::nat::connection::Shown;
 use shunt_dataplane::wire::address::{Address, L4Port};
 
@@ -78,7 +78,7 @@ pub(super) fn accepted(now: u64, stable: &Place) -> Vec<(FlowKey, AcceptedFlow)>
         }
         let own = end(stable.addresses()[family].into(), STABLES);
         let (key, flow) = noted((COURT, protocol), [client, own], [UPLINK, stable.ifindex], FAR);
-        flows.push((key, AcceptedFlow { checked: CHECKED_SEGMENTS - 1, ..flow }));
+        flows.push((key, AcceptedFlow { checked: TRANSLATED_SEGMENTS - 1, ..flow }));
     }
     flows
 }

@@ -2,7 +2,7 @@
 
 use shunt_dataplane::abi::share::Side;
 use shunt_dataplane::abi::translation::{TRACKED, TRANSLATION_OPENER, Translation, TupleKey, opened_by};
-use shunt_dataplane::abi::{AcceptedFlow, CHECKED_SEGMENTS, End, FlowKey};
+use shunt_dataplane::abi::{AcceptedFlow, End, FlowKey, TRANSLATED_SEGMENTS};
 use shunt_dataplane::nat::connection::Shown;
 use shunt_dataplane::wire::address::{Address, L4Port};
 
@@ -85,7 +85,7 @@ pub(super) fn accepted(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
                 let is_low = key.low.is(from.address);
                 let (seen, ends) =
                     if is_low { ([seen, 0], [here, there]) } else { ([0, seen], [there, here]) };
-                let checked = if port == ASKED { CHECKED_SEGMENTS - 1 } else { 0 };
+                let checked = if port == ASKED { TRANSLATED_SEGMENTS - 1 } else { 0 };
                 (key, AcceptedFlow { seen, ends, generation: 5, flags: 0, checked })
             }));
         }
