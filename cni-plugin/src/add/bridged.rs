@@ -5,7 +5,7 @@ use shunt_agent_api::Reply;
 use shunt_netlink::link::{Link, Selector};
 
 use super::bridge::{Found, complete, ensure_bridge};
-use super::container::{announce, configure};
+use super::container::{announce, configure_silently};
 use super::context::Context;
 use super::packets::{enlarge, follow_routes};
 use super::procedure::Attachment;
@@ -63,13 +63,13 @@ impl Attachment for Bridged<'_> {
         complete_for(plan, ends, context)?;
         let Ends { bridge, host } = ends;
         let inner = inner(host)?;
-        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        configure_silently(&context.node, &mut context.sandbox, plan, inner)?;
         join_bridge(&mut context.node, plan, &bridge.link, host)?;
         let attached = context.attach(port_of(plan, interface(&bridge.link), host))?;
         enlarge(&mut context.sandbox, plan, (inner, host.mtu), &attached)?;
         wait_for_bridge(&mut context.node, plan, &bridge.link)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)?;
-        announce(&mut context.sandbox, plan, inner)?;
+        announce(&context.node, &mut context.sandbox, plan, inner)?;
         Ok(attached)
     }
 
@@ -80,9 +80,9 @@ impl Attachment for Bridged<'_> {
         let inner = inner(host)?;
         // The source guard knows the addresses before the container announces them.
         let addressed = context.address(port_of(plan, interface(&bridge.link), host))?;
-        configure(&context.node, &mut context.sandbox, plan, inner)?;
+        configure_silently(&context.node, &mut context.sandbox, plan, inner)?;
         follow_routes(&mut context.sandbox, plan, (inner, host.mtu))?;
-        announce(&mut context.sandbox, plan, inner)?;
+        announce(&context.node, &mut context.sandbox, plan, inner)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)?;
         Ok(addressed)
     }

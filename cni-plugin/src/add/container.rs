@@ -10,8 +10,24 @@ use crate::plan::Plan;
 
 /// Configures the container's end, whose ifindex in there is `index`.
 ///
-/// The requests go out as one batch: what fails is taken back by deleting the veth, whatever else was done.
+/// Neighbours hear of its IPv6 addresses as they become valid.
 pub(crate) fn configure(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+    if plan.layer3 {
+        node.within(sandbox, || notify_of_ipv6(plan))?;
+    }
+    configure_silently(node, sandbox, plan, index)
+}
+
+/// The same, and neighbours hear of nothing before [`announce`]: what the kernel would say when an address becomes valid it says once
+/// more there.
+///
+/// The requests go out as one batch: what fails is taken back by deleting the veth, whatever else was done.
+pub(crate) fn configure_silently(
+    node: &Node,
+    sandbox: &mut Sandbox,
+    plan: &Plan,
+    index: u32,
+) -> Result<(), Error> {
     if plan.layer3 {
         node.within(sandbox, || settings(plan))??;
     }
@@ -24,12 +40,21 @@ pub(crate) fn configure(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: 
 
 /// Has the container's end announce its addresses to neighbours who may know a predecessor: by gratuitous ARP and unsolicited
 /// neighbour advertisements, which the kernel sends where the MAC address is set, and be it to the same. As the interface came up, no
-/// packet got through.
-pub(crate) fn announce(sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+/// packet got through. An address that is not valid yet is announced when it is.
+pub(crate) fn announce(node: &Node, sandbox: &mut Sandbox, plan: &Plan, index: u32) -> Result<(), Error> {
+    if plan.layer3 {
+        node.within(sandbox, || notify_of_ipv6(plan))?;
+    }
     if plan.up && plan.layer3 && !plan.result.ips.is_empty() {
         sandbox.netlink.run(set_mac(index, plan.mac.bytes()))?;
     }
     Ok(())
+}
+
+/// Has the kernel announce IPv6 addresses when they become valid, and when the interface gets another MAC address.
+fn notify_of_ipv6(plan: &Plan) {
+    // A kernel without IPv6 has no such setting.
+    let _ = sysctl::write(&format!("net/ipv6/conf/{}/ndisc_notify", plan.key.ifname), "1");
 }
 
 fn settings(plan: &Plan) -> Result<(), SysctlError> {
@@ -41,9 +66,9 @@ fn settings(plan: &Plan) -> Result<(), SysctlError> {
     } else {
         let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/accept_dad"), "0");
     }
-    // It announces its addresses when it gets another MAC address, and at the end of this ADD ([`announce`]).
+    // It announces its addresses when it gets another MAC address, and at the end of this ADD ([`announce`]). So it does those of IPv6, but
+    // these the kernel announces also when they become valid ([`notify_of_ipv6`]).
     let _ = sysctl::write(&format!("net/ipv4/conf/{ifname}/arp_notify"), "1");
-    let _ = sysctl::write(&format!("net/ipv6/conf/{ifname}/ndisc_notify"), "1");
     if plan.result.ips.iter().any(|ip| ip.address.addr().is_ipv6()) {
         sysctl::ensure("net/ipv6/conf/lo/disable_ipv6", "0")?;
         sysctl::ensure(&format!("net/ipv6/conf/{ifname}/disable_ipv6"), "0")?;

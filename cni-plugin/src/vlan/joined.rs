@@ -78,7 +78,7 @@ impl Attachment for Joined<'_> {
         // Its parent's source guard knows the addresses before the container announces them.
         context.address(self.port(plan, host))?;
         configure(&context.node, &mut context.sandbox, plan, inner)?;
-        announce(&mut context.sandbox, plan, inner)?;
+        announce(&context.node, &mut context.sandbox, plan, inner)?;
         wait_for_addresses(&mut context.sandbox, plan, inner)
     }
 
