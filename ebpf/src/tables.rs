@@ -122,6 +122,15 @@ pub trait Tables: KernelFlows + AcceptedFlows + Aliases {
     /// Marks the station of a port as moved, or as back ([`STATION_MOVED`], and [`crate::abi::PORT_AWAY`] of the port).
     fn mark_moved(&self, key: &StationKey, port: &PortKey, is_moved: bool);
 
+    /// Sets a bit of an interface's [`Port::flags`], or takes it away, where it has an entry.
+    fn mark_port(&self, key: &PortKey, bit: u32, is_set: bool);
+
+    /// Notes that somebody may know an address (`MENTIONS`).
+    fn mention(&self, key: &AddressKey);
+
+    /// Whether somebody may know it.
+    fn is_mentioned(&self, key: &AddressKey) -> bool;
+
     /// Gives an address that is in `ADDRESSES` another owner.
     fn give(&self, key: &AddressKey, owner: &Owner);
 

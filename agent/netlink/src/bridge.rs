@@ -118,6 +118,8 @@ pub(crate) fn is_blocked(said: &[InfoBridgePort]) -> bool {
 pub struct BridgeMode {
     /// It keeps VLANs apart.
     pub filters_vlans: bool,
+    /// It asks its ports who listens to which groups (`mcast_querier`).
+    pub queries: bool,
     /// It runs a spanning tree, or somebody does for it.
     pub spans_tree: bool,
     /// While the tree changes: for how long a station that is not heard is believed to be where it was (IEEE 802.1D-2004
@@ -131,6 +133,7 @@ impl BridgeMode {
         for said in said {
             match said {
                 InfoBridge::VlanFiltering(on) => mode.filters_vlans = on,
+                InfoBridge::MulticastQuerier(on) => mode.queries = on,
                 InfoBridge::StpState(state) => mode.spans_tree = state != BridgeStpState::Disabled,
                 InfoBridge::ForwardDelay(ticks) => delay = ticks,
                 InfoBridge::TopologyChange(on) => changes = on == 1,

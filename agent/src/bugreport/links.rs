@@ -15,10 +15,8 @@ use super::places::Places;
 use crate::cluster;
 use crate::config::Options;
 use crate::mac;
+use crate::registry::PORT_MARK;
 use crate::state::recorded;
-
-/// What the plugin's marks on containers' interfaces begin with.
-const PORT_MARK: &str = "shunt:";
 
 pub(super) fn jobs(places: &Places) -> Vec<Job> {
     let places = places.clone();

@@ -126,6 +126,7 @@ impl Run {
             admission: self.admission,
             attach: self.attach,
             masquerade: None,
+            announcements: None,
             filters: None,
             filter_lease: None,
             filter_host_ports: None,

@@ -34,7 +34,9 @@ pub use file::{ConfigFile, DEFAULT_FILE};
 pub use filter_lease::FilterLease;
 pub use kubernetes::{KubernetesOptions, Publish};
 pub use mark_mask::MarkMask;
-pub use modes::{Admission, AttachMode, Filters, GracePeriodMode, Masquerading, MetricsLabels};
+pub use modes::{
+    Admission, Announcements, AttachMode, Filters, GracePeriodMode, Masquerading, MetricsLabels,
+};
 pub use options::{MOST_FLOWS, Options};
 pub use origins::Origins;
 pub use vxlan::VxlanOptions;
@@ -77,6 +79,8 @@ pub struct Config {
     pub attach: AttachMode,
     /// Who begins masqueraded connections.
     pub masquerade: Masquerading,
+    /// Who hears what containers say to groups of their own bridge.
+    pub announcements: Announcements,
     /// Whether others' rules are asked for flows between containers.
     pub filters: Filters,
     /// How long what they have let through is not asked for again.
@@ -132,6 +136,7 @@ impl From<Options> for Config {
             mark_mask: options.mark_mask.unwrap_or_default(),
             attach: options.attach.unwrap_or_default(),
             masquerade: options.masquerade.unwrap_or_default(),
+            announcements: options.announcements.unwrap_or_default(),
             filters: options.filters.unwrap_or_default(),
             filter_lease: options.filter_lease.unwrap_or_default(),
             filter_host_ports: options.filter_host_ports.unwrap_or(true),

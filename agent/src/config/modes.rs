@@ -103,6 +103,18 @@ impl From<FilterMode> for Filters {
     }
 }
 
+/// Who hears what containers say to groups of their own bridge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Announcements {
+    /// The node alone, if nobody else needs it.
+    #[default]
+    Suppress,
+    /// Everybody, as on a kernel bridge.
+    All,
+}
+
 /// Whether grace periods are expedited while programs are attached and detached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

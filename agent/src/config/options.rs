@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shunt_agent_api::BigTcp;
 
 use super::{
-    Admission, ApiOptions, AttachMode, ClusterOptions, FilterLease, Filters, GracePeriodMode,
+    Admission, Announcements, ApiOptions, AttachMode, ClusterOptions, FilterLease, Filters, GracePeriodMode,
     KubernetesOptions, MarkMask, Masquerading, MetricsLabels, shown,
 };
 use crate::capacity::UplinkOptions;
@@ -85,6 +85,9 @@ pub struct Options {
     pub attach: Option<AttachMode>,
     /// Who begins masqueraded connections.
     pub masquerade: Option<Masquerading>,
+    /// Who hears what a container announces to all, its reports of groups and its questions for routers, on a bridge without other ports.
+    #[cfg_attr(test, schemars(extend("see" = "dataplane/bridging.md#what-is-suppressed")))]
+    pub announcements: Option<Announcements>,
     /// Whether others' rules for bridged packets are asked for flows between containers.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md")))]
     pub filters: Option<Filters>,
@@ -148,6 +151,7 @@ impl Options {
             admission: self.admission.or(fallback.admission),
             attach: self.attach.or(fallback.attach),
             masquerade: self.masquerade.or(fallback.masquerade),
+            announcements: self.announcements.or(fallback.announcements),
             filters: self.filters.or(fallback.filters),
             filter_lease: self.filter_lease.or(fallback.filter_lease),
             filter_host_ports: self.filter_host_ports.or(fallback.filter_host_ports),

@@ -54,11 +54,12 @@ const DEVMAP_VALUE: u32 = 8;
 const AS_MADE: u32 = 0;
 
 /// Every map that is pinned, by its name in the object.
-pub const MAPS: [(&str, Shape); 37] = [
+pub const MAPS: [(&str, Shape); 38] = [
     ("PORTS", Shape::new::<abi::PortKey, abi::Port>(MapType::Hash, abi::MAX_PORTS)),
     ("HANDED_ON", Shape::new::<u32, abi::HandedOn>(MapType::PerCpuArray, 1)),
     ("FDB", Shape::new::<abi::StationKey, abi::Station>(MapType::Hash, abi::MAX_STATIONS)),
     ("ADDRESSES", Shape::new::<abi::AddressKey, abi::Owner>(MapType::Hash, abi::MAX_ADDRESSES)),
+    ("MENTIONS", Shape::new::<u32, abi::Mentions>(MapType::Array, abi::MAX_MENTIONS)),
     ("LINK_LOCALS", Shape::new::<abi::PortKey, abi::LinkLocal>(MapType::Hash, abi::MAX_LINK_LOCALS)),
     ("MEMBERS", Shape::new::<vlan::MemberKey, vlan::Member>(MapType::Hash, vlan::MAX_MEMBERS)),
     ("TAGGED", Shape::new::<abi::PortKey, vlan::TaggedVlans>(MapType::Hash, vlan::MAX_MEMBERS)),

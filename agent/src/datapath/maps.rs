@@ -19,7 +19,7 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, KernelFlow, KernelShare,
-    LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    LinkLocal, Marks, Mentions, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::wire::address::Address;
 
@@ -50,6 +50,8 @@ pub struct Maps {
     pub stations: HashMap<MapData, StationKey, Station>,
     /// Owners of IP addresses.
     pub addresses: HashMap<MapData, AddressKey, Owner>,
+    /// Addresses that somebody may know, by their hashes.
+    pub mentions: Array<MapData, Mentions>,
     /// Link-local addresses that containers have chosen.
     pub link_locals: HashMap<MapData, PortKey, LinkLocal>,
     /// Ports in VLANs, by their bridges.
@@ -127,6 +129,7 @@ impl Maps {
             ports: take(ebpf, "PORTS")?,
             stations: take(ebpf, "FDB")?,
             addresses: take(ebpf, "ADDRESSES")?,
+            mentions: take(ebpf, "MENTIONS")?,
             link_locals: take(ebpf, "LINK_LOCALS")?,
             members: take(ebpf, "MEMBERS")?,
             tagged: take(ebpf, "TAGGED")?,

@@ -41,7 +41,7 @@ use self::maps::Maps;
 use self::pins::Pins;
 use self::program_sets::ProgramSets;
 use self::upgrade::versions::{self, Older};
-use crate::config::Config;
+use crate::config::{Announcements, Config};
 use crate::owned;
 use crate::rcu::GracePeriods;
 
@@ -70,6 +70,8 @@ pub struct Datapath {
     connections: u32,
     /// Whether the programs begin masqueraded connections; established ones continue in any case.
     pub begins_masquerading: bool,
+    /// Whether the programs may suppress frames to groups that nobody needs.
+    pub spares: bool,
 }
 
 impl Datapath {
@@ -110,6 +112,7 @@ impl Datapath {
             share,
             connections: room[0].min(room[1]) / 2,
             begins_masquerading: false,
+            spares: config.announcements == Announcements::Suppress,
         })
     }
 

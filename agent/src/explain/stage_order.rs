@@ -57,7 +57,7 @@ pub const fn asker(pipeline: Pipeline, asked: Asked) -> Stage {
         (Asked::Resident, Pipeline::FromWire | Pipeline::FromTunnel) => Stage::Find,
         // Whose share of what others' rules have let through it takes.
         (Asked::Resident, Pipeline::ToWire | Pipeline::ToTunnel) => Stage::Accept,
-        (Asked::Resident, _) => Stage::NeighborProxy,
+        (Asked::Resident, _) | (Asked::Announced, Pipeline::FromHost) => Stage::NeighborProxy,
         (Asked::Announced, _) => Stage::MacFilter,
         (Asked::TaggedHere, _) => Stage::Classify,
         (Asked::Tagged, _) => Stage::Retag,

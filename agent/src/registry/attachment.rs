@@ -10,6 +10,9 @@ use shunt_netlink::link::Link;
 use super::port_flags::port_flags;
 use super::settings::Settings;
 
+/// What the plugin's marks (aliases) on containers' interfaces begin with.
+pub const PORT_MARK: &str = "shunt:";
+
 /// One container interface, attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {

@@ -15,7 +15,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use shunt_agent_api::AttachmentKey;
 
-pub use self::attachment::{Attachment, External, PeerEnd};
+pub use self::attachment::{Attachment, External, PORT_MARK, PeerEnd};
 pub use self::bridge::Bridge;
 pub use self::port_flags::port_flags;
 pub use self::settings::{Domain, Settings};

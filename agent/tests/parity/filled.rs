@@ -16,12 +16,13 @@ use shunt_dataplane::abi::translation::{
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow,
-    KernelShare, LinkLocal, Marks, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    KernelShare, LinkLocal, Marks, Mentions, Owner, Port, PortCounters, PortKey, ReversePath, Station,
+    StationKey, mention,
 };
 use shunt_dataplane::wire::address::Address;
 
 use super::{Kernel, MARKS};
-use crate::golden::{accepted, members, outside, shares, uplinks, world};
+use crate::golden::{accepted, members, outside, shares, spared, uplinks, world};
 
 impl Kernel {
     /// Puts the world into the maps and forgets what earlier packets left there.
@@ -65,6 +66,10 @@ impl Kernel {
         let mut policers: Array<_, Policer> = self.map("POLICERS").try_into().expect("POLICERS");
         for (slot, policer) in world::policers() {
             policers.set(slot, policer, 0).expect("a slot");
+        }
+        let mut mentions: Array<_, Mentions> = self.map("MENTIONS").try_into().expect("MENTIONS");
+        for key in spared::link_locals() {
+            mentions.set(mention(&key).0, Mentions::default(), 0).expect("an entry");
         }
         let mut marks: Array<_, Marks> = self.map("MARKS").try_into().expect("MARKS");
         marks.set(0, MARKS, 0).expect("the one entry");

@@ -52,6 +52,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         "metrics": "[::1]:9100",
         "admission": "enforce",
         "masquerade": "kernel",
+        "announcements": "all",
         "filters": "auto",
         "filter_lease": "500ms",
         "big_tcp": 131072,
@@ -67,6 +68,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         metrics = "[::1]:9100"
         admission = "enforce"
         masquerade = "kernel"
+        announcements = "all"
         filters = "auto"
         filter_lease = "500ms"
         big_tcp = 131072

@@ -8,6 +8,7 @@ mod counters;
 mod flows;
 mod kernel_flows;
 mod marks;
+mod mentions;
 mod policers;
 mod shares;
 mod update;
@@ -91,6 +92,21 @@ impl Tables for KernelTables {
     #[inline(always)]
     fn mark_moved(&self, key: &StationKey, port: &PortKey, is_moved: bool) {
         marks::moved(key, port, is_moved);
+    }
+
+    #[inline(always)]
+    fn mark_port(&self, key: &PortKey, bit: u32, is_set: bool) {
+        marks::port(key, bit, is_set);
+    }
+
+    #[inline(always)]
+    fn mention(&self, key: &AddressKey) {
+        mentions::mention(key);
+    }
+
+    #[inline(always)]
+    fn is_mentioned(&self, key: &AddressKey) -> bool {
+        mentions::is_mentioned(key)
     }
 
     #[inline(always)]

@@ -16,8 +16,8 @@ use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelFlow,
     KernelShare, LinkLocal, MAX_ACCEPTED, MAX_ADDRESSES, MAX_ALIASES, MAX_CLAIMS, MAX_DROPS, MAX_FLOWS,
     MAX_INCOMING_FLOWS, MAX_KERNEL_FLOWS, MAX_LINK_LOCALS, MAX_LOCALS, MAX_MAPPINGS, MAX_MASQUERADES,
-    MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS, Marks,
-    OPENED_BYTES, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
+    MAX_MENTIONS, MAX_OUTLETS, MAX_PEERS, MAX_PORTS, MAX_REVERSE_PATHS, MAX_SLOTS, MAX_SOURCES, MAX_STATIONS,
+    Marks, Mentions, OPENED_BYTES, Owner, Port, PortCounters, PortKey, ReversePath, Station, StationKey,
 };
 use shunt_dataplane::programs::{BeginPlan, DnatPlan, IcmpErrorPlan};
 use shunt_dataplane::wire::address::Address;
@@ -34,6 +34,10 @@ pub(crate) static FDB: HashMap<StationKey, Station> = HashMap::with_max_entries(
 /// The containers' own addresses. The agent writes it at attach and clears it when the link goes; `source_guard`, `track_kernel_flow` and the neighbour proxy read it.
 #[map]
 pub(crate) static ADDRESSES: HashMap<AddressKey, Owner> = HashMap::with_max_entries(MAX_ADDRESSES, 0);
+
+/// The addresses that somebody on a bridge may know, by their hashes. The agent and `suppress` write and read it; nothing is cleared.
+#[map]
+pub(crate) static MENTIONS: Array<Mentions> = Array::with_max_entries(MAX_MENTIONS, 0);
 
 /// The link-local addresses that containers on checked ports have chosen. `source_guard` writes and reads it; the agent clears an entry
 /// with its port.

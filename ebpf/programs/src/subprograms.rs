@@ -31,6 +31,7 @@ const MOVED: i32 = i32::MIN + 6;
 const TRANSLATE: i32 = i32::MIN + 7;
 const OWN_RETURN: i32 = i32::MIN + 8;
 const TRACKED: i32 = i32::MIN + 9;
+const SUPPRESS: i32 = i32::MIN + 10;
 
 /// What a part returns.
 trait End {
@@ -50,6 +51,7 @@ impl End for Next {
     fn action<const KIND: u8>(self, packet: &Skb<KIND>) -> i32 {
         match self {
             Self::Done(verdict) => action::take_silently(packet, verdict),
+            Self::Suppress => SUPPRESS,
             Self::Hear => HEAR,
             Self::Answer => ANSWER,
             // `from_mapped` is another program, behind this one.
@@ -112,6 +114,10 @@ subprograms! {
     };
     /// `from_container` of a port in VLANs.
     forward_member = from_member::run;
+    /// What `from_container` suppresses.
+    suppress_container = |packet: &mut _, here, tables: &_| {
+        from_container::suppress(packet, here, missing(), tables)
+    };
     /// The announcements of `from_container`.
     hear_container = |packet: &mut _, here, tables: &_| {
         from_container::hear(packet, here, missing(), tables)
@@ -122,6 +128,8 @@ subprograms! {
     };
     /// `from_host` without its neighbour proxy.
     forward_host = from_host::forward;
+    /// What `from_host` notes for that.
+    note_host = from_host::note;
     /// The neighbour proxy of `from_host`.
     answer_host = from_host::answer;
 
@@ -164,9 +172,10 @@ pub(crate) fn from_container(skb: *mut __sk_buff) -> i32 {
     action::said(skb, action, WatchedProgram::FromContainer)
 }
 
-/// The action, after the parts of `from_container` behind the first, for [`Next::Hear`].
+/// The action, after the parts of `from_container` behind the first.
 #[inline(always)]
 fn heard(skb: *mut __sk_buff, action: i32) -> i32 {
+    let action = if action == SUPPRESS { suppress_container::<FRAMED>(skb) } else { action };
     let action = if action == HEAR { hear_container::<FRAMED>(skb) } else { action };
     if action == ANSWER { answer_container::<FRAMED>(skb) } else { action }
 }
@@ -175,7 +184,10 @@ fn heard(skb: *mut __sk_buff, action: i32) -> i32 {
 #[inline(always)]
 pub(crate) fn from_host(skb: *mut __sk_buff) -> i32 {
     let action = match forward_host::<FRAMED>(skb) {
-        ANSWER => answer_host::<FRAMED>(skb),
+        ANSWER => {
+            note_host::<FRAMED>(skb);
+            answer_host::<FRAMED>(skb)
+        }
         action => action,
     };
     action::said(skb, action, WatchedProgram::FromHost)

@@ -16,6 +16,7 @@ mod flow;
 pub mod fragment;
 pub mod learning;
 mod marks;
+mod mention;
 #[cfg(feature = "user")]
 mod pod;
 pub mod policer;
@@ -34,6 +35,7 @@ pub use counters::*;
 pub use decision::*;
 pub use flow::*;
 pub use marks::*;
+pub use mention::*;
 pub use port::*;
 pub use reverse_path::*;
 pub use station::*;

@@ -118,6 +118,22 @@ pub const PORT_OPENED: u32 = 0x80_0000;
 /// [`Port::flags`]: its station was heard at another port: what it sends next has to be heard. The programs write this bit.
 pub const PORT_AWAY: u32 = 0x10_0000;
 
+/// [`Port::flags`], of a container's port: nobody on its bridge had any of its addresses before it, asked for one, or has claimed one since.
+/// What it announces of them is new to nobody (`stages::suppress`). The agent sets this bit with the entry, and the programs take it away.
+pub const PORT_FRESH: u32 = 0x100_0000;
+
+/// [`Port::flags`], of a bridge: all of its ports have been containers' with programs from its first one on, which have seen all that
+/// was said to groups: needless frames to groups are suppressed (`stages::suppress`). The agent sets this bit with the entry, and takes it away.
+pub const PORT_SPARING: u32 = 0x200_0000;
+/// [`Port::flags`], of a bridge: somebody has asked who listens to which groups (MLD), and bridges may forward by the reports since. The programs
+/// write this bit.
+pub const PORT_QUERIED: u32 = 0x400_0000;
+/// [`Port::flags`], of a bridge: a router has been heard on it, or one that listens as routers do. The programs write this bit.
+pub const PORT_ROUTED: u32 = 0x800_0000;
+
+/// [`Port::flags`]: those that change while the entry lasts, and are no part of what a port or bridge was given.
+pub const PORT_PASSING: u32 = PORT_AWAY | PORT_FRESH | PORT_SPARING | PORT_QUERIED | PORT_ROUTED;
+
 /// [`Port::flags`]: a checked port: it takes no other port's address, and no other port takes its.
 pub const PORT_CHECKED: u32 = PORT_MAC_CHECK | PORT_IP_CHECK;
 

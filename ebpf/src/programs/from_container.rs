@@ -4,19 +4,23 @@
 
 use super::Next;
 use crate::Tables;
-use crate::abi::{PORT_ANSWERS_NEIGHBORS, PORT_MAPPED, PORT_MASQUERADED, Port};
+use crate::abi::{NO_SLOT, PORT_ANSWERS_NEIGHBORS, PORT_MAPPED, PORT_MASQUERADED, Port};
 use crate::stages::neighbor_proxy::Within;
 use crate::stages::port::Missing;
 use crate::stages::{
     announce, count, deliver, find, flow_affinity, guard, isolate, mac_filter, neighbor_proxy, parse, police,
-    port, source_guard,
+    port, source_guard, suppress,
 };
-use crate::verdict::{Delivery, PassReason, Stop, Verdict};
+use crate::verdict::{Delivery, PassReason, Stop, Verdict, Way};
 use crate::wire::{Frame, Packet};
 
 /// The whole program.
 pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
     let next = match forward(packet, here, missing, tables) {
+        Next::Suppress => suppress(packet, here, missing, tables),
+        next => next,
+    };
+    let next = match next {
         Next::Hear => hear(packet, here, missing, tables),
         next => next,
     };
@@ -26,7 +30,7 @@ pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, ta
     }
 }
 
-/// The first part: everything but announcements and the neighbour proxy. `here` is the host end.
+/// The first part: everything but what is said to groups. `here` is the host end.
 #[inline(always)]
 pub fn forward<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Next {
     let port = match port::entry(here, missing, tables) {
@@ -60,8 +64,8 @@ fn stages<P: Packet, T: Tables>(
         source_guard::check(packet, &frame, port, here, tables)?;
         police::flood(&frame, port, tables)?;
     }
-    mac_filter::check(&frame, port).map_err(behind)?;
-    port::not_shared(port).map_err(behind)?;
+    mac_filter::check(&frame, port).map_err(|stop| behind(stop, &frame))?;
+    port::not_shared(port).map_err(|stop| behind(stop, &frame))?;
     let station = find::station(&frame, port, here, tables).map_err(|stop| {
         if stop == Stop::Pass(PassReason::ToHost) && port.flags & (PORT_MAPPED | PORT_MASQUERADED) != 0 {
             tables.hand_on(here, port);
@@ -79,7 +83,7 @@ fn stages<P: Packet, T: Tables>(
 #[inline(always)]
 fn elsewhere(stop: Stop, frame: &Frame, port: &Port) -> Next {
     match stop {
-        Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Hear,
+        Stop::Pass(PassReason::Group) if neighbor_proxy::is_candidate(frame) => Next::Suppress,
         Stop::Pass(reason) if port.flags & PORT_ANSWERS_NEIGHBORS != 0 && may_be_answer(reason) => {
             Next::Reply
         }
@@ -96,16 +100,36 @@ const fn may_be_answer(reason: PassReason) -> bool {
     )
 }
 
-/// The part that goes on with a frame of another station behind the container, or of its own after that was heard elsewhere.
+/// The parts that go on with a frame of another station behind the container, or of its own after that was heard elsewhere.
 #[inline(always)]
-fn behind(stop: Stop) -> Next {
+fn behind(stop: Stop, frame: &Frame) -> Next {
     match stop {
+        Stop::Pass(PassReason::ForeignSource | PassReason::Away) if frame.destination.is_group() => {
+            Next::Suppress
+        }
         Stop::Pass(PassReason::ForeignSource | PassReason::Away) => Next::Hear,
         stop => stop.into(),
     }
 }
 
-/// The second part: announcements, for [`Next::Hear`]. The neighbour proxy answers nobody who has said something new: others have to hear it.
+/// The second part, for [`Next::Suppress`]: what nobody needs but the node is the node's alone, and all else is heard.
+#[inline(always)]
+pub fn suppress<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Next {
+    let port = match port::entry(here, missing, tables) {
+        Ok(port) => port,
+        Err(stop) => return count::unknown(stop, here, packet.length(), tables).into(),
+    };
+    let is_needless =
+        parse::frame(packet).is_ok_and(|frame| suppress::is_needless(packet, &frame, &port, here, tables));
+    if !is_needless {
+        return Next::Hear;
+    }
+    let verdict = Verdict::Deliver(Delivery { ifindex: port.bridge, slot: NO_SLOT, way: Way::Into });
+    count::sent(&verdict, &port, here, packet.length(), tables);
+    verdict.into()
+}
+
+/// The third part: announcements, for [`Next::Hear`]. The neighbour proxy answers nobody who has said something new: others have to hear it.
 #[inline(always)]
 pub fn hear<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Next {
     let port = match port::entry(here, missing, tables) {
@@ -127,7 +151,7 @@ pub fn hear<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, t
     verdict.into()
 }
 
-/// The third part: the neighbour proxy, for [`Next::Answer`].
+/// The last part: the neighbour proxy, for [`Next::Answer`].
 #[inline(always)]
 pub fn answer<P: Packet, T: Tables>(packet: &mut P, here: u32, missing: Missing, tables: &T) -> Verdict {
     let port = match port::entry(here, missing, tables) {

@@ -12,14 +12,19 @@ use crate::abi::{PORT_HEEDED, Port, PortKey, STATION_ASIDE, STATION_OPENED, STAT
 use crate::nat::alias;
 use crate::stages::port::Missing;
 use crate::stages::track_kernel_flow::{Sender, Way};
-use crate::stages::{count, deliver, find, isolate, neighbor_proxy, parse, port, track_kernel_flow};
+use crate::stages::{
+    count, deliver, find, isolate, neighbor_proxy, parse, port, suppress, track_kernel_flow,
+};
 use crate::verdict::{Delivery, PassReason, Stop, Verdict};
 use crate::wire::Packet;
 
 /// The whole program.
 pub fn run<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Verdict {
     match forward(packet, here, tables) {
-        Next::Answer => answer(packet, here, tables),
+        Next::Answer => {
+            note(packet, here, tables);
+            answer(packet, here, tables)
+        }
         next => next.verdict(),
     }
 }
@@ -83,6 +88,17 @@ fn way<T: Tables>(origin: u32, here: u32, tables: &T) -> Way {
         Some(port) if port.bridge != origin => Way::Translated,
         _ => Way::FromStack,
     }
+}
+
+/// Notes what is said to a group, before [`answer`].
+#[inline(always)]
+pub fn note<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
+    if let Ok(port) = port::entry(here, Missing::Pass, tables)
+        && let Ok(frame) = parse::frame(packet)
+    {
+        suppress::note_host(packet, &frame, &port, tables);
+    }
+    Next::Answer
 }
 
 /// The second part: the neighbour proxy, for [`Next::Answer`].

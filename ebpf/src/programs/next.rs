@@ -8,6 +8,8 @@ use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 pub enum Next {
     /// The packet's way ends here.
     Done(Verdict),
+    /// A frame to a group, of ARP or IPv6 or from another station behind the container: the part that suppresses what nobody needs.
+    Suppress,
     /// An announcement, or a frame of another station behind the container: the part that hears these.
     Hear,
     /// An ARP request or neighbour solicitation: the neighbour proxy.
@@ -38,7 +40,7 @@ impl Next {
     pub const fn verdict(self) -> Verdict {
         match self {
             Self::Done(verdict) => verdict,
-            Self::Hear => Verdict::Pass(PassReason::ForeignSource),
+            Self::Suppress | Self::Hear => Verdict::Pass(PassReason::ForeignSource),
             Self::Answer => Verdict::Pass(PassReason::Group),
             Self::Reply | Self::Translate | Self::Begin | Self::IcmpError => {
                 Verdict::Pass(PassReason::ToHost)

@@ -24,4 +24,5 @@ pub mod read_flow;
 pub mod retag;
 pub mod share;
 pub mod source_guard;
+pub mod suppress;
 pub mod track_kernel_flow;

@@ -16,7 +16,7 @@ use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
     AcceptedFlow, AddressKey, Alias, AliasKey, Count, DropKey, FlowKey, HandedOn, Heeding, KernelShare,
     LinkLocal, Owner, PORT_AWAY, Port, PortCounters, PortKey, Question, ReversePath, STATION_MOVED, Station,
-    StationKey,
+    StationKey, mention,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -33,6 +33,8 @@ pub struct MemoryTables {
     pub stations: RefCell<BTreeMap<StationKey, Station>>,
     pub nics: BTreeSet<u32>,
     pub addresses: RefCell<BTreeMap<AddressKey, Owner>>,
+    /// Entries of `MENTIONS` and bytes in them.
+    pub mentions: RefCell<BTreeSet<(u32, usize)>>,
     pub link_locals: RefCell<BTreeMap<PortKey, LinkLocal>>,
     pub members: BTreeMap<MemberKey, Member>,
     pub tagged: BTreeMap<PortKey, TaggedVlans>,
@@ -90,6 +92,20 @@ impl Tables for MemoryTables {
         if let Some(port) = self.ports.borrow_mut().get_mut(port) {
             port.flags = marked(port.flags, PORT_AWAY);
         }
+    }
+
+    fn mark_port(&self, key: &PortKey, bit: u32, is_set: bool) {
+        if let Some(port) = self.ports.borrow_mut().get_mut(key) {
+            port.flags = if is_set { port.flags | bit } else { port.flags & !bit };
+        }
+    }
+
+    fn mention(&self, key: &AddressKey) {
+        self.mentions.borrow_mut().insert(mention(key));
+    }
+
+    fn is_mentioned(&self, key: &AddressKey) -> bool {
+        self.mentions.borrow().contains(&mention(key))
     }
 
     fn give(&self, key: &AddressKey, owner: &Owner) {

@@ -21,6 +21,7 @@ mod memory_kernel_flows;
 pub mod memory_tables;
 pub mod outside;
 pub mod shares;
+pub mod spared;
 pub mod tracked;
 pub mod uplinks;
 pub mod world;

@@ -14,7 +14,7 @@ use shunt_dataplane::abi::{
 };
 use shunt_dataplane::wire::address::{L4Port, Mac};
 
-use super::{interfaces, members, uplinks};
+use super::{interfaces, members, spared, uplinks};
 
 /// An interface of the world: the host end of a container's veth, or a bridge.
 pub struct Place {
@@ -153,9 +153,11 @@ pub const PLACES: [Place; 42] = [
     Place { affinity: AFFINITY_LOOKUP, restrictions: PORT_HEEDED | PORT_IP_CHECK, ..container("vox", 1039) },
 ];
 
-/// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink.
+/// All places: those of [`PLACES`], then those in VLANs, then VLAN interfaces, then those of a bridge with an uplink, then those of bridges
+/// that spare.
 pub fn places() -> impl Iterator<Item = &'static Place> + Clone {
-    PLACES.iter().chain(&members::PLACES).chain(&interfaces::PLACES).chain(&uplinks::PLACES)
+    let places = PLACES.iter().chain(&members::PLACES).chain(&interfaces::PLACES);
+    places.chain(&uplinks::PLACES).chain(&spared::PLACES)
 }
 
 /// The place with this name; `stranger` is an interface that no map knows, and so are `uplink` and those with a filter.

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use shunt_agent_api::{BridgePort, IngressPolicy, Restrictions, Vlans};
 use shunt_dataplane::abi::vlan::{TaggedVlans, VID_ANY};
 use shunt_dataplane::abi::{
-    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, NO_SLOT, PORT_ALONE, PORT_ANSWERS_NEIGHBORS, PORT_AWAY,
-    PORT_BLOCKED, PORT_DEFAULT_VLAN, PORT_FOREIGN, PORT_GUARDED, PORT_HEEDED, PORT_IP_CHECK, PORT_ISOLATED,
-    PORT_MAC_CHECK, PORT_MAPPED, PORT_MASQUERADED, PORT_OPENED, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED,
+    AFFINITY_FAST, AFFINITY_LOOKUP, AddressKey, NO_SLOT, PORT_ALONE, PORT_ANSWERS_NEIGHBORS, PORT_BLOCKED,
+    PORT_DEFAULT_VLAN, PORT_FOREIGN, PORT_GUARDED, PORT_HEEDED, PORT_IP_CHECK, PORT_ISOLATED, PORT_MAC_CHECK,
+    PORT_MAPPED, PORT_MASQUERADED, PORT_OPENED, PORT_PASSING, PORT_POLICED, PORT_SAME_BRIDGE, PORT_SHARED,
     PORT_STORM, PORT_SUBNETS, PORT_TRUSTED, PORT_WIRE, PORT_WITHIN, PORT_XDP, Port, PortKey, STATION_ALONE,
     STATION_APART, STATION_ASIDE, STATION_BLOCKED, STATION_HOST, STATION_ISOLATED, STATION_MOVED,
     STATION_OPENED, STATION_PEER_UP, STATION_QUEUED, STATION_SAME_BRIDGE, Station, StationKey,
@@ -138,9 +138,9 @@ pub fn station(attachment: &Attachment) -> Station {
     }
 }
 
-/// An interface's entry as the agent has written it, but for [`Port::affinity`].
+/// An interface's entry as it was given, but for [`Port::affinity`].
 pub const fn as_written(port: Port) -> Port {
-    Port { flags: port.flags & !PORT_AWAY, ..port }
+    Port { flags: port.flags & !PORT_PASSING, ..port }
 }
 
 /// A station as the agent has written it.

@@ -12,6 +12,7 @@ mod outlets;
 mod policers;
 mod ports;
 mod reverse_paths;
+mod sparing;
 mod subnets;
 mod uplinks;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use aya::maps::MapError;
 use shunt_dataplane::abi::{
     AFFINITY_APART, AFFINITY_FAST, AFFINITY_LEARN, AFFINITY_LOOKUP, AddressKey, NO_OWNER, Owner, PORT_AWAY,
-    PORT_CHECKED, Port, PortKey, STATION_APART, STATION_MOVED, Station, StationKey,
+    PORT_CHECKED, PORT_PASSING, PORT_SHARED, Port, PortKey, STATION_APART, STATION_MOVED, Station,
+    StationKey,
 };
 
 use crate::datapath::maps::{insert, lookup, remove};
@@ -52,12 +53,17 @@ impl Datapath {
         self.write_policer(attachment)?;
         let mut entry = encode::port(attachment, affinity as u32);
         let known = self.port(attachment.port.host.index)?;
-        entry.flags |= known.map_or(0, |known| known.flags & PORT_AWAY);
+        entry.flags |=
+            known.map_or(0, |known| known.flags & PORT_AWAY) | self.freshness(attachment, known)?;
         if known.is_some_and(is_apart) {
             entry.affinity = AFFINITY_APART;
         }
         insert(&mut self.maps.ports, encode::port_key(attachment.port.host.index), entry)
             .map_err(in_map("PORTS"))?;
+        if entry.flags & PORT_SHARED != 0 {
+            // Its programs do not see what it says to groups.
+            self.end_sparing(entry.bridge)?;
+        }
         self.write_station(attachment)?;
         self.complete_addresses(attachment)?;
         self.write_masquerades(attachment)?;
@@ -150,7 +156,9 @@ impl Datapath {
     /// The kernel's; some entries may have been written.
     pub fn write_bridge(&mut self, bridge: &Bridge) -> Result<(), DatapathError> {
         let key = PortKey { ifindex: bridge.link.index };
-        insert(&mut self.maps.ports, key, encode::bridge_port(bridge)).map_err(in_map("PORTS"))?;
+        let mut entry = encode::bridge_port(bridge);
+        entry.flags |= self.port(bridge.link.index)?.map_or(0, |known| known.flags & PORT_PASSING);
+        insert(&mut self.maps.ports, key, entry).map_err(in_map("PORTS"))?;
         self.write_bridge_station(bridge)
     }
 

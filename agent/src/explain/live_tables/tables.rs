@@ -13,7 +13,8 @@ use shunt_dataplane::abi::translation::{
 };
 use shunt_dataplane::abi::vlan::{Member, MemberKey, TaggedVlans};
 use shunt_dataplane::abi::{
-    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, Port, PortKey, ReversePath, Station, StationKey,
+    AddressKey, DropKey, FlowKey, LinkLocal, NO_OWNER, Owner, Port, PortKey, ReversePath, Station,
+    StationKey, mention,
 };
 use shunt_dataplane::nat::connection::{Direction, Fate};
 use shunt_dataplane::tables::{Followed, Heard, Inserted, Lane, Route, RouteQuery, Unrouted};
@@ -47,6 +48,26 @@ impl Tables for LiveTables<'_> {
     fn mark_moved(&self, key: &StationKey, _: &PortKey, is_moved: bool) {
         let where_to = if is_moved { "moved to here" } else { "back" };
         self.note(Asked::Announced, format!("FDB[{}] would be marked: {where_to}", mac::format(key.mac)));
+    }
+
+    fn mark_port(&self, key: &PortKey, bit: u32, is_set: bool) {
+        let change = if is_set { "set" } else { "taken away" };
+        let name = self.name(key.ifindex);
+        self.note(Asked::Announced, format!("PORTS[{name}]: the flag {bit:#x} would be {change}"));
+    }
+
+    fn mention(&self, key: &AddressKey) {
+        let address = IpAddr::from(key.address);
+        self.note(Asked::Announced, format!("MENTIONS[{address}] would be written: somebody may know it"));
+    }
+
+    fn is_mentioned(&self, key: &AddressKey) -> bool {
+        // What cannot be read counts as known: then everybody is told.
+        let (entry, byte) = mention(key);
+        let is_mentioned = self.maps.mentions.get(&entry, 0).map_or(true, |known| known[byte] != 0);
+        let known = if is_mentioned { "somebody may know it" } else { "nobody knows it" };
+        self.note(Asked::Announced, format!("MENTIONS[{}]: {known}", IpAddr::from(key.address)));
+        is_mentioned
     }
 
     fn give(&self, key: &AddressKey, owner: &Owner) {

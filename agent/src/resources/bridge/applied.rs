@@ -3,6 +3,7 @@
 use shunt_dataplane::abi::Port;
 use shunt_netlink::link::Link;
 
+use super::sparing::may_spare;
 use crate::datapath::{FlowAffinity, encode, programs};
 use crate::kernel::KernelError;
 use crate::registry::Bridge;
@@ -31,6 +32,7 @@ impl Resource for Bridge {
         match cause {
             Cause::New => {
                 node.datapath.write_bridge(self)?;
+                node.spare(self)?;
                 node.find_foreign_ports_on(index)?;
                 let hook = programs::of_bridge(self);
                 // Ports that have stayed as they were kept it.
@@ -74,14 +76,19 @@ impl Node {
     fn complete_bridge(&mut self, bridge: &Bridge, entry: Option<&Port>) -> Result<(), KernelError> {
         match entry {
             // The station is a separate entry: an agent that was killed may have written only the other.
-            Some(entry) if *entry == encode::bridge_port(bridge) => {
+            Some(entry) if encode::as_written(*entry) == encode::bridge_port(bridge) => {
                 self.datapath.write_bridge_station(bridge)?;
             }
             _ => self.datapath.write_bridge(bridge)?,
         }
+        if !self.datapath.spares || !may_spare(&bridge.link) {
+            self.datapath.end_sparing(bridge.link.index)?;
+        }
         if self.datapath.adopt(&programs::of_bridge(bridge))? {
             return Ok(());
         }
+        // Without its program nobody has heard what the node has said.
+        self.datapath.end_sparing(bridge.link.index)?;
         for attachment in self.registry.of_bridge(bridge.link.index) {
             self.datapath.write_port(attachment, FlowAffinity::Learn)?;
             self.repairs.unsure.insert(attachment.port.host.index);
@@ -94,6 +101,9 @@ impl Node {
     pub(crate) fn bridge_changed(&mut self, known: &Bridge, link: &Link) -> Result<(), Refusal> {
         let bridge = Bridge { link: link.clone(), ..*known };
         self.registry.insert_bridge(bridge.clone());
+        if !may_spare(link) {
+            self.datapath.end_sparing(link.index)?;
+        }
         if known.link.mac != link.mac || known.link.mtu != link.mtu {
             self.datapath.erase_bridge_station(known)?;
             self.datapath.write_bridge(&bridge)?;

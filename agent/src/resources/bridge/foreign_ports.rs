@@ -7,6 +7,7 @@ use shunt_dataplane::abi::PORT_FOREIGN;
 use shunt_netlink::link::Link;
 
 use crate::kernel::KernelError;
+use crate::registry::PORT_MARK;
 use crate::resources::node::Entries;
 use crate::resources::{Node, Refusal};
 
@@ -16,6 +17,11 @@ const NO_WIRES: [&str; 6] = ["veth", "tun", "dummy", "netkit", "ifb", "nlmon"];
 /// Whether a link is taken to lead out of the node.
 pub(crate) fn leads_out(link: &Link) -> bool {
     !link.kind.as_deref().is_some_and(|kind| NO_WIRES.contains(&kind))
+}
+
+/// Whether a link is a container's host end, made by an ADD.
+fn is_marked(link: &Link) -> bool {
+    link.alias.as_deref().is_some_and(|alias| alias.starts_with(PORT_MARK))
 }
 
 impl Node {
@@ -47,6 +53,10 @@ impl Node {
         for kind in self.kernel.ports(bridge)? {
             if self.is_foreign_port(&kind, kind.index) {
                 self.note_foreign_port(&kind)?;
+                // Another agent's container: one whose ADD is not done is down.
+                if kind.up {
+                    self.datapath.end_sparing(bridge)?;
+                }
             }
         }
         Ok(())
@@ -87,6 +97,11 @@ impl Node {
         let Some(bridge) = kind.master else { return Ok(()) };
         let leads_out = leads_out(kind);
         self.datapath.write_foreign_port(kind.index, bridge, leads_out)?;
+        // What is said there, the programs do not see. A container's end is foreign for the moments before its ADD and after its DEL, in
+        // which it is down.
+        if !is_marked(kind) {
+            self.datapath.end_sparing(bridge)?;
+        }
         self.foreign_ports.insert(kind.index, bridge);
         tracing::debug!(
             index = kind.index,

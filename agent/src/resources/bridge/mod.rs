@@ -6,6 +6,7 @@ mod gateway_addresses;
 mod observed;
 mod orphan;
 mod reattached;
+mod sparing;
 mod state;
 
 pub(crate) use self::foreign_ports::leads_out;

@@ -36,7 +36,9 @@ impl Node {
         }
         let mut findings = Vec::new();
         let entry = self.datapath.port(bridge.link.index)?;
-        if entry.map(|entry| Port { affinity: 0, ..entry }) != Some(encode::bridge_port(bridge)) {
+        if entry.map(|entry| Port { affinity: 0, ..encode::as_written(entry) })
+            != Some(encode::bridge_port(bridge))
+        {
             findings.push(Finding::entry("PORTS", name, entry.as_ref()));
         }
         if let Some(key) = encode::bridge_station_key(bridge) {

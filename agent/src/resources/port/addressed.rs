@@ -20,6 +20,7 @@ impl Node {
         if self.may_have_kernel_flows(to) {
             self.require_flow_lookup(to)?;
         }
+        self.datapath.end_freshness(to)?;
         self.datapath.complete_addresses(to)?;
         if let Some(trunk) = Trunk::of(&to.port) {
             self.tell_parent(&trunk)?;

@@ -53,6 +53,7 @@ impl Node {
         let slot = self.take_slot()?;
         let uplink = Uplink { mapped: self.is_mapped(), ..uplink_of(port, wanted, &link, slot) };
         self.foreign_ports.remove(&link.index);
+        self.datapath.end_sparing(uplink.bridge.index)?;
         self.registry.uplinks.insert(link.index, uplink.clone());
         if wanted.move_address {
             self.begin_relocation(&uplink)?;

@@ -24,6 +24,16 @@ pub(super) fn moved(key: &StationKey, port: &PortKey, is_moved: bool) {
     }
 }
 
+/// See [`shunt_dataplane::Tables::mark_port`].
+#[inline(always)]
+pub(super) fn port(key: &PortKey, bit: u32, is_set: bool) {
+    if let Some(port) = PORTS.get_ptr_mut(key) {
+        // SAFETY: an aligned word of a live map value. Of two CPUs that change different bits of it at once one may be undone; either is
+        // written again by the next frame of its kind.
+        unsafe { (*port).flags = if is_set { (*port).flags | bit } else { (*port).flags & !bit } };
+    }
+}
+
 /// See [`shunt_dataplane::Tables::require_flow_lookup`].
 #[inline(always)]
 pub(super) fn require_flow_lookup(key: &PortKey) {
