@@ -149,6 +149,8 @@ mod storms;
 mod stream;
 #[path = "netns/subnets.rs"]
 mod subnets;
+#[path = "netns/suppressed.rs"]
+mod suppressed;
 #[path = "netns/top.rs"]
 mod top;
 #[allow(dead_code, reason = "other suites use more of it")]

@@ -17,9 +17,9 @@ const CHOSEN: &str = "fe80::a11:ce";
 /// Less than this, and a neighbour may still object.
 const OBJECTION: Duration = Duration::from_millis(1100);
 
-/// One container whose network sets `keys`, and two open ones.
+/// One container whose network sets `keys`, and two open ones, on a bridge on which everybody hears what is announced.
 fn stage(keys: &[&str]) -> Stage {
-    let mut stage = Stage::empty();
+    let mut stage = Stage::empty_by("announcements = 'all'\n");
     let open = stage.network.clone();
     for key in keys {
         stage.network = stage.network.clone().with(key, json!(true));

@@ -13,7 +13,15 @@ const GATEWAY: &str = "10.77.0.1";
 
 /// Two containers whose network sets `key`, and an open third on the same bridge.
 pub(crate) fn stage(key: &str) -> Stage {
-    let mut stage = Stage::empty();
+    with_three(Stage::empty(), key)
+}
+
+/// The same, and everybody hears all announcements.
+pub(crate) fn stage_of_listeners(key: &str) -> Stage {
+    with_three(Stage::empty_by("announcements = 'all'\n"), key)
+}
+
+fn with_three(mut stage: Stage, key: &str) -> Stage {
     let open = stage.network.clone();
     stage.network = open.clone().with(key, json!(true));
     stage.add("one");

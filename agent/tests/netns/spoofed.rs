@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::datagram::{ICMP, UDP, framed, packet, udp};
-use crate::restrictions::{assert_talk_to_gateway, drops, lose_programs, stage, tap};
+use crate::restrictions::{assert_talk_to_gateway, drops, lose_programs, stage, stage_of_listeners, tap};
 use crate::stage::Stage;
 use crate::wire::{BROADCAST, Wire, frame, says};
 
@@ -44,7 +44,7 @@ pub(crate) fn is_lie(frame: &[u8], liar: &Wire) -> bool {
 
 #[test]
 fn packets_and_advertisements_in_anothers_name_are_dropped_and_counted() {
-    let stage = stage("ipspoofchk");
+    let stage = stage_of_listeners("ipspoofchk");
     let (from, to) = (tap(&stage.sandboxes[0]), tap(&stage.sandboxes[1]));
     let lies = lies(&stage, &from, &to);
     for lie in &lies {

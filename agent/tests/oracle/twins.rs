@@ -68,7 +68,8 @@ const BRIDGES_OWN: [Mac; 2] = [[0x01, 0x00, 0x5e, 0, 0, 22], [0x33, 0x33, 0, 0, 
 
 impl Ours {
     pub(crate) fn start(lab: &Lab, manner: &Manner) -> Self {
-        let node = Node::start(lab, "ours").unwrap();
+        // The reference bridge has everybody hear everything.
+        let node = Node::start_by(lab, "ours", "announcements = 'all'\n").unwrap();
         silence(node.namespace());
         let network = node.network("pods", "cni0", &["10.78.0.0/24", "fd78::/64"]);
         let network = network.with("isDefaultGateway", json!(false));

@@ -60,6 +60,7 @@ const SUITES: [Kind; 6] = [
             "agent_restart::",
             "bridged_host_ports::",
             "answered::",
+            "suppressed::",
             "apart::",
             "duplicates::",
             "small_links::",
