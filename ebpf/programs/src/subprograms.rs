@@ -175,6 +175,10 @@ pub(crate) fn from_container(skb: *mut __sk_buff) -> i32 {
 /// The action, after the parts of `from_container` behind the first.
 #[inline(always)]
 fn heard(skb: *mut __sk_buff, action: i32) -> i32 {
+    // First, with one question: most frames are done.
+    if action >= TC_ACT_UNSPEC {
+        return action;
+    }
     let action = if action == SUPPRESS { suppress_container::<FRAMED>(skb) } else { action };
     let action = if action == HEAR { hear_container::<FRAMED>(skb) } else { action };
     if action == ANSWER { answer_container::<FRAMED>(skb) } else { action }
