@@ -153,11 +153,11 @@ impl Node {
     /// # Errors
     /// The kernel's; attached programs keep serving.
     pub(crate) fn open(config: &Config, store: Store) -> Result<Self, KernelError> {
-        let grace_periods = GracePeriods::open(config.grace_periods);
-        let (datapath, sweeping) = (load(config, grace_periods.clone())?, Sweeping::default());
-        let tallies = Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.shared.counters));
+        let (grace_periods, sweeping) = (GracePeriods::open(config.grace_periods), Sweeping::default());
+        let datapath = load(config, grace_periods.clone())?;
         Ok(Self {
             store,
+            tallies: Arc::new(Tallies::new(Table::open(&datapath)?, Arc::clone(&sweeping.shared.counters))),
             datapath,
             kernel: Kernel::open(grace_periods)?,
             registry: Registry::default(),
@@ -187,7 +187,6 @@ impl Node {
             sweeping,
             kernel_flows: KernelFlows::default(),
             former: Former::default(),
-            tallies: Arc::new(tallies),
             learning: Learning::default(),
             departed: config.metrics_labels.are_sums().then(KeptDeparted::default),
             events: Events::default(),

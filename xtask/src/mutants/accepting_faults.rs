@@ -221,9 +221,9 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "left-over-goes-on",
-        file: "ebpf/src/programs/from_wire.rs",
-        find: "        tables.forget_flow(&segment.key);\n    }\n    // Of a connection",
-        replace: "    }\n    // Of a connection",
+        file: "ebpf/src/programs/from_wire/mod.rs",
+        find: "            tables.forget_flow(&segment.key);\n            Ok(())",
+        replace: "            Ok(())",
         why: "a new connection would be taken for one that the kernel has opened",
         judge: Judge::Host,
     },

@@ -5,9 +5,9 @@ use super::fault::{Fault, Judge};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "answers-to-the-node-published",
-        file: "ebpf/src/programs/from_wire.rs",
-        find: "        claim::check(&segment, tables)?;\n",
-        replace: "",
+        file: "ebpf/src/programs/from_wire/mod.rs",
+        find: "None if from == OUTSIDE => claim::check(segment, tables),",
+        replace: "None if from == OUTSIDE => Ok(()),",
         why: "a media server's published ports would take the answers to the node's own questions",
         judge: Judge::Host,
     },

@@ -269,7 +269,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "strays-begin",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/mod.rs",
         find: "if has_moved || segment.opens() { plan() } else { None }",
         replace: "plan()",
         why: "any segment to a host port would make two entries, and a flood of them push out live connections",

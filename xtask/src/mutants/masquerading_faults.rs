@@ -73,7 +73,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // masquerade
     Fault {
         name: "answers-from-inside",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/mod.rs",
         find: "if isolate::is_bridge(here, tables) {",
         replace: "if isolate::is_bridge(here, tables) && here == 1 {",
         why: "a container could speak for any server that another one talks with",
@@ -81,7 +81,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "last-hop-passed",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/mod.rs",
         find: ".map_err(|_| Stop::Drop(DropReason::Expired))?",
         replace: "?",
         why: "the node would reset its containers' connections",
@@ -146,7 +146,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // icmp error
     Fault {
         name: "errors-for-the-next",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/mod.rs",
         find: "(plan.station, plan.macs) = find::holder(&plan.becomes, holder, tables)?;",
         replace: "(plan.station, plan.macs) = find::holder(&plan.becomes, here, tables)?;",
         why: "masqueraded connections would not learn what their path takes",
@@ -244,7 +244,7 @@ pub(super) const FAULTS: &[Fault] = &[
     // clone to host
     Fault {
         name: "replies-kept-from-the-node",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/mod.rs",
         find: "    clone_to_host::clone(packet, segment.ip.protocol, here);\n",
         replace: "",
         why: "a ping of the node's would not hear its replies while a container has its identifier",
@@ -252,7 +252,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "fragments-kept-from-the-node",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/later_fragment.rs",
         find: "    clone_to_host::clone(packet, fragment.ip.protocol, here);\n",
         replace: "",
         why: "the node would wait for the rest of a reply, and complain to its sender",
@@ -260,7 +260,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "errors-kept-from-the-node",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/mod.rs",
         find: "    clone_to_host::clone(packet, Protocol(plan.error.key.protocol), here);\n",
         replace: "",
         why: "a traceroute of the node's would see gaps while a container has its identifier",

@@ -240,7 +240,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "fragments-past-policy",
-        file: "ebpf/src/programs/from_wire.rs",
+        file: "ebpf/src/programs/from_wire/later_fragment.rs",
         find: "    isolate::translated(from, becomes.domain, &station, tables)?;\n",
         replace: "",
         why: "fragments would reach a container that shuts their sender out",

@@ -5,18 +5,22 @@
 //! [`rewrite_icmp_error`]; for what a masqueraded connection gets back [`returns`], and for what one of the kernel's
 //! does [`own_return`]; for a connection that the kernel has opened [`tracked`]; for what is too large [`frag_needed`].
 
+mod later_fragment;
+
+pub use later_fragment::later_fragment;
+
 use super::fit::fits;
 use super::moved::{self, has_moved};
 use super::{DnatPlan, IcmpErrorPlan, Next, own_return, tracked};
+use crate::abi::Station;
 use crate::abi::translation::{MAPPING_HEEDED, NODE, OUTSIDE, TRACKED, TRACKED_MASQUERADED, TupleKey};
-use crate::abi::{AddressKey, PortKey, Station};
 use crate::nat::rewrite::rewrite;
 use crate::nat::segment::Segment;
 use crate::nat::{claim, clone_to_host, embedded, fragments, icmp_error, masquerade, segment};
 use crate::stages::{count, deliver, find, isolate};
 use crate::verdict::{Delivery, DropReason, PassReason, Stop, Verdict};
 use crate::wire::address::Macs;
-use crate::wire::{EtherType, Frame, LaterFragment, Packet, Protocol};
+use crate::wire::{EtherType, Packet, Protocol};
 use crate::{Tables, nat, wire};
 
 /// The whole program.
@@ -98,21 +102,12 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     }
     let mapping = nat::dnat::mapping(&segment.key, tables)?;
     let from = nat::dnat::domain(packet, here, tables);
-    if is_anew {
-        if mapping.flags & MAPPING_HEEDED != 0 || from != OUTSIDE {
-            return Err(held(TRACKED, &segment, plan));
-        }
-        // What the kernel has opened it may not know any more, and it would lead nothing there.
-        tables.forget_flow(&segment.key);
+    let is_heeded = mapping.flags & MAPPING_HEEDED != 0;
+    if is_anew && (is_heeded || from != OUTSIDE) {
+        return Err(held(TRACKED, &segment, plan));
     }
-    // Of a connection that nobody here knows the kernel is asked, whatever it does.
-    if holder.is_none() && from == OUTSIDE && mapping.flags & MAPPING_HEEDED != 0 {
-        return Err(Stop::Pass(PassReason::Unaccepted).into());
-    }
+    opened_by_programs(&segment, holder, (from, is_heeded), tables)?;
     segment.key.domain = from;
-    if segment.key.domain == OUTSIDE && holder.is_none() {
-        claim::check(&segment, tables)?;
-    }
     let mut becomes = nat::dnat::becomes(&segment.key, here, &mapping)?;
     let (mut station, macs) = find::mapped(&mapping, tables)?;
     isolate::translated(segment.key.domain, mapping.bridge, &station, tables)?;
@@ -129,6 +124,29 @@ fn dnat_stages<'a, P: Packet, T: Tables>(
     plan.becomes = becomes;
     (plan.station, plan.macs, plan.flags) = (station, macs, mapping.flags);
     Err(if has_moved { Next::Moved } else { Next::Begin })
+}
+
+/// Lets a packet to a host port on whose connection the programs have opened, or may.
+///
+/// # Errors
+/// Passes what only the kernel knows, and what is claimed.
+#[inline(always)]
+fn opened_by_programs<T: Tables>(
+    segment: &Segment,
+    holder: Option<u32>,
+    (from, is_heeded): (u32, bool),
+    tables: &T,
+) -> Result<(), Stop> {
+    match holder {
+        None if from == OUTSIDE && is_heeded => Err(Stop::Pass(PassReason::Unaccepted)),
+        None if from == OUTSIDE => claim::check(segment, tables),
+        // What the kernel has opened it may not know any more, and it would lead nothing there.
+        Some(TRACKED) => {
+            tables.forget_flow(&segment.key);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The part that goes on with a packet of a connection that is no host port's, or that the kernel has opened.
@@ -180,43 +198,6 @@ fn translate<P: Packet, T: Tables>(
     deliver::address(packet, macs)?;
     rewrite(packet, header, segment, becomes);
     Ok(deliver::into_container(packet, station))
-}
-
-/// Later fragments, which have no transport header: as their datagram's first one. [`Next::IcmpError`] for other packets.
-#[inline(always)]
-pub fn later_fragment<P: Packet, T: Tables>(packet: &mut P, here: u32, tables: &T) -> Next {
-    let bytes = packet.length();
-    let Some((frame, fragment)) = wire::later_fragment(packet) else { return Next::IcmpError };
-    let next = later_fragment_stages(packet, &frame, &fragment, here, tables).into();
-    count_end(&next, here, bytes, tables);
-    next
-}
-
-#[inline(always)]
-fn later_fragment_stages<P: Packet, T: Tables>(
-    packet: &mut P,
-    frame: &Frame,
-    fragment: &LaterFragment,
-    here: u32,
-    tables: &T,
-) -> Result<Delivery, Stop> {
-    if !packet.is_for_this_host() {
-        return Err(Stop::Pass(PassReason::NotLocal));
-    }
-    clone_to_host::unless_clone(frame, fragment.ip.protocol)?;
-    let from = nat::dnat::domain(packet, here, tables);
-    let becomes = fragments::becomes(fragment, from, tables)?;
-    let key = AddressKey::new(becomes.domain, 0, becomes.destination);
-    let resident = tables.resident(&key, 0).ok_or(Stop::Pass(PassReason::UnknownStation))?;
-    let (container, station) = resident;
-    let bridge = tables.port(&PortKey { ifindex: becomes.domain }).ok_or(Stop::Pass(PassReason::NoPort))?;
-    isolate::translated(from, becomes.domain, &station, tables)?;
-    deliver::survives(&fragment.ip)?;
-    deliver::fits(packet, &station).map_err(|_| Stop::Drop(DropReason::TooBig))?;
-    clone_to_host::clone(packet, fragment.ip.protocol, here);
-    deliver::address(packet, Macs { destination: container.mac, source: bridge.mac })?;
-    fragments::rewrite(packet, frame, &fragment.ip, &becomes);
-    Ok(deliver::into_container(packet, &station))
 }
 
 /// ICMP errors about packets that left by a port of the node: decides. [`Next::IcmpError`] where the plan is to be done, [`Next::Moved`]
