@@ -88,7 +88,7 @@ pub struct Options {
     /// Who hears what a container announces to all, its reports of groups and its questions for routers, on a bridge without other ports.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/bridging.md#what-is-suppressed")))]
     pub announcements: Option<Announcements>,
-    /// Whether others' rules for bridged packets are asked for flows between containers.
+    /// Whether others' rules are asked for flows between containers, host ports and masqueraded connections that the programs carry.
     #[cfg_attr(test, schemars(extend("see" = "dataplane/filters.md")))]
     pub filters: Option<Filters>,
     /// How long a flow that others' rules have let through is not asked for again.

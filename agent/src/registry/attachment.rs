@@ -38,7 +38,7 @@ pub struct Attachment {
     pub heeded: bool,
     /// Whether the kernel opens the connections to its host ports, because others' rules are asked.
     pub opened: bool,
-    /// Whether the programs carry what the kernel masquerades for it, behind others' rules.
+    /// Whether the programs carry what the kernel opens for it behind others' rules, by host ports or masqueraded.
     pub carried: bool,
     /// The addresses of those VLAN interfaces, which its source guard allows.
     pub lent: Vec<IpAddr>,
@@ -89,11 +89,6 @@ impl Attachment {
     /// live.
     pub fn is_masqueraded_by_programs(&self) -> bool {
         self.by_programs && self.is_masqueraded()
-    }
-
-    /// Whether the kernel opens translated connections of it that the programs carry.
-    pub fn is_opened_by_kernel(&self) -> bool {
-        self.opened || self.carried
     }
 
     /// Whether it has host ports or the programs masquerade it, and so a program behind the others.

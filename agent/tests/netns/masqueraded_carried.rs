@@ -148,3 +148,33 @@ fn a_connection_whose_address_has_gone_is_carried_no_more() {
         assert!(begun.elapsed() < patience(2 * NOTICED), "{}", opened.stage.node.agent().log_tail());
     }
 }
+
+/// Where the programs would not know the way, or not see what judges each packet, the kernel keeps all.
+#[test]
+fn nothing_is_carried_past_what_the_programs_do_not_ask() {
+    let (opened, _echoes) = set();
+    let egress = "table netdev out { chain o { type filter hook egress device up0 priority 0;
+        limit rate over 100000/second drop; }; }";
+    let ingress = "table netdev in { chain i { type filter hook ingress device cni0 priority 0;
+        limit rate over 100000/second drop; }; }";
+    let policy =
+        "dir out src 203.0.113.1 dst 203.0.113.2 tmpl src 203.0.113.1 dst 203.0.113.2 proto esp mode tunnel";
+    for (come, go) in [
+        (format!("nft '{egress}'"), "nft delete table netdev out".to_owned()),
+        (format!("nft '{ingress}'"), "nft delete table netdev in".to_owned()),
+        (
+            "ip rule add ipproto tcp dport 25 lookup 100".to_owned(),
+            "ip rule delete ipproto tcp dport 25 lookup 100".to_owned(),
+        ),
+        (format!("ip xfrm policy add {policy}"), "ip xfrm policy flush".to_owned()),
+    ] {
+        let node = opened.stage.node.namespace();
+        node.command("sh", &["-c", &come]).unwrap();
+        opened.until_later(&come, || !is_carrying(&opened));
+        // It stays so: what is attached for it does not change what is found.
+        sleep(Duration::from_millis(2_500));
+        assert!(!is_carrying(&opened), "{come}");
+        node.command("sh", &["-c", &go]).unwrap();
+        opened.until_later(&go, || is_carrying(&opened));
+    }
+}

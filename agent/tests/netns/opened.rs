@@ -128,6 +128,19 @@ impl Opened {
         }
     }
 
+    /// The same of what is looked at each fifth second only.
+    pub(crate) fn until_later(&self, what: &str, is_so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(
+                begun.elapsed() < patience(3 * NOTICED),
+                "{what}: {}",
+                self.stage.node.agent().log_tail()
+            );
+            sleep(Duration::from_millis(50));
+        }
+    }
+
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.stage.node.agent().status().unwrap().warnings
     }

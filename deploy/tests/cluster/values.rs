@@ -55,6 +55,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         "announcements": "all",
         "filters": "auto",
         "filter_lease": "500ms",
+        "filter_host_ports": false,
         "big_tcp": 131072,
         "grace_periods": "normal",
         "uplinks": { "eth0": { "egress": "10G", "ingress": "2.5G", "factor": 1, "reserve": "100M",
@@ -70,6 +71,7 @@ fn the_agents_keys_reach_the_agent_as_it_reads_them() {
         masquerade = "kernel"
         announcements = "all"
         filters = "auto"
+        filter_host_ports = false
         filter_lease = "500ms"
         big_tcp = 131072
         grace_periods = "normal"

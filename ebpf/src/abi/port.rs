@@ -111,8 +111,8 @@ pub const PORT_ANSWERS_NEIGHBORS: u32 = 0x20_0000;
 /// (`stages::accept`). It has [`AFFINITY_LOOKUP`], or more. Of a bridge: they have rules for what the node sends by it.
 pub const PORT_HEEDED: u32 = 0x40_0000;
 
-/// [`Port::flags`]: the kernel opens connections of its host ports, or masquerades it, and the programs carry them: what it is sent from beyond the bridge is
-/// noted (`nat::carry`).
+/// [`Port::flags`]: the programs carry what the kernel opens for it, by host ports or masqueraded: what it is sent from beyond the bridge is noted
+/// (`nat::carry`).
 pub const PORT_OPENED: u32 = 0x80_0000;
 
 /// [`Port::flags`]: its station was heard at another port: what it sends next has to be heard. The programs write this bit.

@@ -58,7 +58,7 @@ pub fn port(attachment: &Attachment, affinity: u32) -> Port {
         | flag(answers_neighbors(port), PORT_ANSWERS_NEIGHBORS)
         | flag(attachment.is_masqueraded_by_programs(), PORT_MASQUERADED)
         | flag(attachment.heeded, PORT_HEEDED)
-        | flag(attachment.is_opened_by_kernel(), PORT_OPENED)
+        | flag(attachment.carried, PORT_OPENED)
         | flag(attachment.is_guarded(), PORT_GUARDED)
         | flag(attachment.external.xdp, PORT_XDP)
         | flag(is_policed(port), PORT_POLICED)
@@ -133,7 +133,7 @@ pub fn station(attachment: &Attachment) -> Station {
             | flag(port.restrictions.isolated || settings.isolated, STATION_ISOLATED)
             | flag(is_bridged && settings.judges_received(), STATION_ASIDE)
             | flag(is_bridged && settings.is_cut_off(), STATION_BLOCKED)
-            | flag(attachment.is_opened_by_kernel(), STATION_OPENED)
+            | flag(attachment.carried, STATION_OPENED)
             | ingress_flags(port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
     }
 }

@@ -1,7 +1,7 @@
 //! Entries of host ports: `MAPPINGS`.
 
-use shunt_dataplane::abi::PortKey;
 use shunt_dataplane::abi::translation::{MAPPING_HEEDED, MappingKey};
+use shunt_dataplane::abi::{PORT_PASSING, PortKey};
 
 use crate::datapath::maps::{insert, remove};
 use crate::datapath::{Datapath, DatapathError, encode, in_map};
@@ -48,8 +48,9 @@ impl Datapath {
     /// The kernel's.
     pub fn write_mapped(&mut self, attachment: &Attachment) -> Result<(), DatapathError> {
         let ifindex = attachment.port.host.index;
-        let affinity = self.port(ifindex)?.map(|entry| entry.affinity).unwrap_or_default();
-        let entry = encode::port(attachment, affinity);
+        let known = self.port(ifindex)?.unwrap_or_default();
+        let mut entry = encode::port(attachment, known.affinity);
+        entry.flags |= known.flags & PORT_PASSING;
         insert(&mut self.maps.ports, PortKey { ifindex }, entry).map_err(in_map("PORTS"))?;
         self.write_station(attachment)
     }

@@ -130,6 +130,13 @@ pub(crate) fn met_by_host_ports<'a>(chains: &'a [BaseChain], crossed: &Crossed) 
     chains.iter().filter(meets).collect()
 }
 
+/// Those of these chains that translated packets meet, with those of any interface: the kernel may take what leaves the node, and what comes, by each.
+pub(crate) fn met_by_translated<'a>(chains: &'a [BaseChain], crossed: &Crossed) -> Vec<&'a BaseChain> {
+    let meets =
+        |chain: &&BaseChain| !chain.devices.is_empty() || !Bypassed::of(chain, crossed).host_ports.is_empty();
+    chains.iter().filter(meets).collect()
+}
+
 /// Those of these chains that bridged packets meet, or what the node sends by a bridge, and the others.
 pub(crate) fn met_on_bridges(chains: Vec<BaseChain>, crossed: &Crossed) -> (Vec<BaseChain>, Vec<BaseChain>) {
     chains.into_iter().partition(|chain| {

@@ -94,7 +94,7 @@ impl Node {
         if self.is_asking() {
             self.find_who_keeps_flows(generation, met);
             self.find_how_tcp_is_tracked();
-            self.heeding.marked_routes.look();
+            self.heeding.routes.look();
         }
     }
 
@@ -195,7 +195,7 @@ impl Node {
             let (lease, flags) = match &self.heeding.kept.by {
                 Some(_) => (0, 0),
                 None => {
-                    let flags = self.heeding.tracking.flags() | self.heeding.marked_routes.flags();
+                    let flags = self.heeding.tracking.flags() | self.heeding.routes.flags();
                     (self.heeding.lease.nanoseconds(), flags)
                 }
             };

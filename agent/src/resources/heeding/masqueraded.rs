@@ -1,4 +1,4 @@
-//! Masquerading: where others have rules the kernel begins connections by ours, behind theirs, and the programs carry those that last.
+//! Masquerading: where others have rules the kernel begins connections by ours, behind theirs. And which of what the kernel opens the programs carry.
 
 use shunt_agent_api::{BridgePort, FilterReport};
 
@@ -8,14 +8,19 @@ use crate::registry::Attachment;
 use crate::resources::Node;
 
 impl Node {
-    /// Whether the programs carry what the kernel masquerades for a port.
-    pub(crate) fn carries_masqueraded(&self, port: &BridgePort) -> bool {
-        self.heeding.kept.by.is_none() && self.asks_for_masqueraded(port)
+    /// Whether the programs carry what the kernel opens for a port: by its host ports, and what it masquerades.
+    pub(crate) fn carries(&self, port: &BridgePort) -> bool {
+        self.may_carry() && (self.heeds_host_ports(port) || self.asks_for_masqueraded(port))
     }
 
-    /// Whether they do for any.
+    /// Whether they carry what is masqueraded, of any port.
     pub(crate) fn carries_any_masqueraded(&self) -> bool {
-        self.heeding.kept.by.is_none() && self.asks_for_any_masqueraded()
+        self.may_carry() && self.asks_for_any_masqueraded()
+    }
+
+    /// Whether no rule judges each packet, and the programs know which way packets take.
+    fn may_carry(&self) -> bool {
+        self.heeding.kept.by.is_none() && self.heeding.routes.are_known()
     }
 
     /// Whether others' rules are asked for what the kernel masquerades, of any port.
@@ -42,14 +47,14 @@ impl Node {
 
     /// Has the programs carry what they are to, and leave the rest.
     pub(super) fn change_who_is_carried(&mut self) -> Result<(), KernelError> {
-        if !self.registry.has_masqueraded() {
+        if !self.registry.has_masqueraded() && !self.registry.has_mapped() {
             return Ok(());
         }
-        let is_other = |it: &&Attachment| it.carried != self.carries_masqueraded(&it.port);
+        let is_other = |it: &&Attachment| it.carried != self.carries(&it.port);
         let others: Vec<Attachment> = self.registry.attachments().filter(is_other).cloned().collect();
         for from in others {
             let to = Attachment { carried: !from.carried, ..from };
-            self.datapath.rewrite_port(&to)?;
+            self.datapath.write_mapped(&to)?;
             self.registry.insert(to);
         }
         Ok(())

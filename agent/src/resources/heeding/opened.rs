@@ -68,15 +68,15 @@ impl Node {
         crossed: &Crossed,
     ) -> Vec<BaseChain> {
         let opening = &mut self.heeding.opening;
-        let met = hooks::met_by_host_ports(chains, crossed);
         if opening.is_asked {
+            let met = hooks::met_by_host_ports(chains, crossed);
             // What comes to host ports passes by any interface.
             opening.harms.read(generation, &met, &Bridges::default());
             // Answers go to any address.
             let harmful = opening.harms.met_in(&Reach::anywhere());
             opening.by = hooks::bypassed_of(&harmful, crossed).host_ports;
         }
-        met.into_iter().cloned().collect()
+        hooks::met_by_translated(chains, crossed).into_iter().cloned().collect()
     }
 
     /// Has the kernel open what it is to open, and the programs the rest.

@@ -8,8 +8,8 @@ use shunt_netlink::netfilter::BaseChain;
 
 use super::harms::Harms;
 use super::listed::Listed;
-use super::marked_routes::MarkedRoutes;
 use super::opening::Opening;
+use super::routes::Routes;
 use super::tracking::Tracking;
 use super::watch::Watcher;
 use crate::config::{Config, FilterLease, Filters};
@@ -34,8 +34,8 @@ pub(crate) struct Heeded {
     pub(super) is_node_heeded: bool,
     /// Whether TCP may take the fast path.
     pub(super) tracking: Tracking,
-    /// Whether routes depend on marks.
-    pub(super) marked_routes: MarkedRoutes,
+    /// Whether the programs know which way packets take.
+    pub(super) routes: Routes,
     /// Who has rules that are heeded, for a person.
     pub(super) by: Vec<String>,
     /// Others' chains.
@@ -73,7 +73,7 @@ impl Heeded {
             is_found: false,
             is_node_heeded: false,
             tracking: Tracking::default(),
-            marked_routes: MarkedRoutes::default(),
+            routes: Routes::default(),
             by: Vec::new(),
             listed: Listed::default(),
             harms: Harms::default(),

@@ -107,7 +107,7 @@ impl Node {
             by_programs: self.masquerade.by_programs,
             heeded: self.heeds(port),
             opened: self.heeds_host_ports(port),
-            carried: self.carries_masqueraded(port),
+            carried: self.carries(port),
             lent,
             ..Attachment::new(port.clone(), mac, slot, peer)
         };
