@@ -57,7 +57,8 @@ pub const STATION_BLOCKED: u32 = 0x2000;
 /// [`Station::flags`]: all of its flows are the kernel's: its port has [`super::AFFINITY_APART`]. The programs set this bit, too.
 pub const STATION_APART: u32 = 0x4000;
 
-/// [`Station::flags`]: its port has [`super::PORT_OPENED`]: what the node sends there from beyond the bridge is noted.
+/// [`Station::flags`]: the kernel opens connections of its container: what the node sends there comes by the kernel's bridge, behind
+/// others' rules, and by the port's own program.
 pub const STATION_OPENED: u32 = 0x8000;
 
 const _: () = {

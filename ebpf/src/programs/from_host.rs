@@ -69,13 +69,10 @@ fn stages<P: Packet, T: Tables>(
     match track_kernel_flow::track_host(packet, &frame, port, (station.ifindex, way), tables) {
         Sender::Container => Err(Stop::Pass(PassReason::KernelFlow).into()),
         Sender::Unclear => Err(Stop::Pass(PassReason::NoFlow).into()),
-        Sender::Other if port.flags & PORT_HEEDED != 0 => Err(Stop::Pass(PassReason::Unaccepted).into()),
-        Sender::Other => {
-            if station.flags & STATION_OPENED != 0 {
-                track_kernel_flow::note_routed(packet, &frame, (port, station.ifindex), tables);
-            }
-            Ok(deliver::from_host(packet, &station)?)
+        Sender::Other if port.flags & PORT_HEEDED != 0 || station.flags & STATION_OPENED != 0 => {
+            Err(Stop::Pass(PassReason::Unaccepted).into())
         }
+        Sender::Other => Ok(deliver::from_host(packet, &station)?),
     }
 }
 

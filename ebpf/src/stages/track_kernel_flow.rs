@@ -44,19 +44,14 @@ pub fn track<P: Packet, T: Tables>(
             // Nothing is known of who is beyond an uplink, so the receiver pays.
             accept::note(&Asked { flow, ports: [origin, receiver] }, port.slot, tables);
         } else if port.flags & PORT_OPENED != 0 && !frame.is_tagged() && is_beyond(origin, port, tables) {
-            note_opened(flow, [origin, receiver], port, tables);
+            // The kernel may have translated it ([`crate::nat::carry`]). The receiver pays here, too.
+            let is_masqueraded = port.flags & PORT_MASQUERADED != 0;
+            let wanted = if is_masqueraded { Wanted::Translation } else { Wanted::Nothing };
+            accept::note_and_ask(&Asked { flow, ports: [origin, receiver] }, port.slot, wanted, tables);
         }
         note_incoming(&flow.key, tables);
         Sender::Other
     })
-}
-
-/// Notes what a container gets from beyond its bridge: the kernel may have translated it ([`crate::nat::carry`]). The receiver pays.
-#[inline(always)]
-fn note_opened<T: Tables>(flow: &Flow, ports: [u32; 2], receiver: &Port, tables: &T) {
-    let is_masqueraded = receiver.flags & PORT_MASQUERADED != 0;
-    let wanted = if is_masqueraded { Wanted::Translation } else { Wanted::Nothing };
-    accept::note_and_ask(&Asked { flow, ports }, receiver.slot, wanted, tables);
 }
 
 /// How a frame came to the bridge device that sends it.
@@ -88,23 +83,6 @@ pub fn track_host<P: Packet, T: Tables>(
         Way::Bridged if !tables.is_local(&flow.source) => Sender::Container,
         Way::Bridged | Way::Translated => Sender::Other,
     })
-}
-
-/// Notes what the node's stack has routed to a container, out of all hooks: others have no rules for what the node sends by the bridge.
-#[inline(always)]
-pub fn note_routed<P: Packet, T: Tables>(
-    packet: &mut P,
-    frame: &Frame,
-    (port, receiver): (&Port, u32),
-    tables: &T,
-) {
-    let origin = packet.origin();
-    if is_beyond(origin, port, tables)
-        && let FlowOf::Flow(flow) = read_flow(packet, frame, port.bridge)
-        && let Some(receivers) = tables.port(&PortKey { ifindex: receiver })
-    {
-        note_opened(&flow, [origin, receiver], &receivers, tables);
-    }
 }
 
 /// Records the flow of a frame that leaves by the uplink `here`, if a container sent it.

@@ -133,7 +133,7 @@ pub fn station(attachment: &Attachment) -> Station {
             | flag(port.restrictions.isolated || settings.isolated, STATION_ISOLATED)
             | flag(is_bridged && settings.judges_received(), STATION_ASIDE)
             | flag(is_bridged && settings.is_cut_off(), STATION_BLOCKED)
-            | flag(attachment.carried, STATION_OPENED)
+            | flag(attachment.opened || attachment.carried, STATION_OPENED)
             | ingress_flags(port.restrictions.ingress, STATION_SAME_BRIDGE, STATION_ALONE),
     }
 }
