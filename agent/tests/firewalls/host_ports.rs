@@ -95,12 +95,18 @@ fn differences(sets: &[RuleSet]) -> Vec<String> {
     found
 }
 
+/// Rule sets under which the two cannot be compared: portmap marks what it masquerades (0x2000), so that what refuses marks refuses that, and a rule that
+/// counts packets refuses whoever comes third of all who ask at a time.
+const NOT_ALIKE: [&str; 2] = ["a mark that nobody has set", "each third packet"];
+
 fn same(sets: &[RuleSet]) {
     if lacks_reference() {
         return;
     }
     let wanted = std::env::var("SHUNT_RULE_SET").unwrap_or_default();
-    let sets: Vec<RuleSet> = sets.iter().filter(|set| set.name.contains(&wanted)).copied().collect();
+    let is_meant =
+        |set: &&RuleSet| set.name.contains(&wanted) && !NOT_ALIKE.iter().any(|name| set.name.contains(name));
+    let sets: Vec<RuleSet> = sets.iter().filter(is_meant).copied().collect();
     let found = differences(&sets);
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
