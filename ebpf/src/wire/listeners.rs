@@ -13,7 +13,7 @@ const MESSAGE: u32 = OPTIONS + 8;
 const RECORDS: u32 = MESSAGE + 8;
 
 /// Records that are read.
-const MAX_RECORDS: u16 = 8;
+const MAX_RECORDS: u16 = 6;
 const RECORD_BYTES: u32 = size_of::<Record>() as u32;
 /// Where a report with so many ends.
 pub(super) const END: u32 = RECORDS + MAX_RECORDS as u32 * RECORD_BYTES;
