@@ -9,7 +9,9 @@ use shunt_netlink::conntrack::{Tuple, forget};
 
 use crate::heeded::nft;
 use crate::opened::{BOTH, NODE, NOTICED, OUTSIDE, Opened};
-use crate::opened_carried::{ASSURED, carried, invalid, shares, until_carried};
+use crate::opened_carried::{
+    ASSURED, go_on_and_end, go_on_until_carried, invalid, shares, until_carried, until_refused,
+};
 
 const PORT: u16 = 7100;
 
@@ -38,11 +40,7 @@ fn talk(opened: &Opened, protocol: Protocol, to: &str) -> Conversation {
 
 fn begin(opened: &Opened, protocol: Protocol, to: &str) -> Conversation {
     let mut talk = talk(opened, protocol, to);
-    talk.chat(3, 100).unwrap();
-    if protocol == Protocol::Udp {
-        sleep(ASSURED);
-    }
-    until_carried(opened, &mut talk, &format!("{to} by {protocol:?}"));
+    go_on_until_carried(opened, &mut talk, protocol, to);
     talk
 }
 
@@ -53,19 +51,7 @@ fn what_lasts_is_carried_both_ways_and_nothing_of_it_is_invalid() {
     for to in OUTSIDE {
         talks.extend(BOTH.map(|protocol| begin(&opened, protocol, to)));
     }
-    assert_eq!(carried(&opened), 4);
-    // Over several leases, and with more than a window of bytes.
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(3) {
-        for talk in &mut talks {
-            talk.chat(50, 1_000).unwrap();
-        }
-    }
-    assert_eq!(invalid(&opened), 0);
-    // An end gives a connection back: all of its ends are the kernel's.
-    drop(talks);
-    opened.until("connections of TCP have ended", || carried(&opened) == 2);
-    assert_eq!(invalid(&opened), 0);
+    go_on_and_end(&opened, talks);
 }
 
 #[test]
@@ -73,12 +59,7 @@ fn a_rule_that_comes_ends_a_carried_connection_and_one_that_goes_lets_another_be
     let (opened, _echoes) = set();
     let mut talk = begin(&opened, Protocol::Tcp, OUTSIDE[0]);
     nft(&opened.stage, "insert rule inet engine forward ip daddr 192.0.2.9 drop");
-    let begun = Instant::now();
-    // Until an answer is waited for in vain.
-    while talk.chat(1, 100).is_ok() {
-        let log = || opened.stage.node.agent().log_tail();
-        assert!(begun.elapsed() < patience(NOTICED), "still carried: {}", log());
-    }
+    until_refused(&opened, &mut talk);
     nft(&opened.stage, "flush chain inet engine forward; add rule inet engine forward accept");
     begin(&opened, Protocol::Tcp, OUTSIDE[0]).chat(10, 100).unwrap();
 }

@@ -121,23 +121,19 @@ impl Opened {
     }
 
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let begun = Instant::now();
-        while !is_so() {
-            assert!(begun.elapsed() < patience(NOTICED), "{what}: {}", self.stage.node.agent().log_tail());
-            sleep(Duration::from_millis(20));
-        }
+        self.until_within(NOTICED, what, is_so);
     }
 
     /// The same of what is looked at each fifth second only.
     pub(crate) fn until_later(&self, what: &str, is_so: impl Fn() -> bool) {
+        self.until_within(3 * NOTICED, what, is_so);
+    }
+
+    fn until_within(&self, time: Duration, what: &str, is_so: impl Fn() -> bool) {
         let begun = Instant::now();
         while !is_so() {
-            assert!(
-                begun.elapsed() < patience(3 * NOTICED),
-                "{what}: {}",
-                self.stage.node.agent().log_tail()
-            );
-            sleep(Duration::from_millis(50));
+            assert!(begun.elapsed() < patience(time), "{what}: {}", self.stage.node.agent().log_tail());
+            sleep(Duration::from_millis(20));
         }
     }
 

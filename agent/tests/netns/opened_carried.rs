@@ -18,7 +18,8 @@ pub(crate) const RULES: &str =
     "table inet engine { chain forward { type filter hook forward priority 0; policy drop;
     ct state invalid counter drop; ct status dnat counter accept; }; }";
 
-fn set() -> (Opened, Vec<Echo>) {
+/// A node with these rules, whose kernel opens the host port, and servers behind that.
+pub(crate) fn set() -> (Opened, Vec<Echo>) {
     let opened = Opened::set(HEED);
     nft(&opened.stage, RULES);
     opened.until_opened(true);
@@ -59,12 +60,43 @@ pub(crate) fn until_carried(opened: &Opened, talk: &mut Conversation, what: &str
 
 fn begin(opened: &Opened, protocol: Protocol, to: &str) -> Conversation {
     let mut talk = opened.talk(&opened.outside, protocol, to).unwrap();
+    go_on_until_carried(opened, &mut talk, protocol, to);
+    talk
+}
+
+/// The same of a conversation that has just begun.
+pub(crate) fn go_on_until_carried(opened: &Opened, talk: &mut Conversation, protocol: Protocol, to: &str) {
     talk.chat(3, 100).unwrap();
     if protocol == Protocol::Udp {
         sleep(ASSURED);
     }
-    until_carried(opened, &mut talk, &format!("{to} by {protocol:?}"));
-    talk
+    until_carried(opened, talk, &format!("{to} by {protocol:?}"));
+}
+
+/// Two conversations of each protocol that are carried go on, and end.
+pub(crate) fn go_on_and_end(opened: &Opened, mut talks: Vec<Conversation>) {
+    assert_eq!(carried(opened), 4);
+    // Over several leases, and with more than a window of bytes.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(3) {
+        for talk in &mut talks {
+            talk.chat(50, 1_000).unwrap();
+        }
+    }
+    assert_eq!(invalid(opened), 0);
+    // An end gives a connection back: all of its ends are the kernel's.
+    drop(talks);
+    opened.until("connections of TCP have ended", || carried(opened) == 2);
+    assert_eq!(invalid(opened), 0);
+}
+
+/// Goes on until an answer is waited for in vain.
+pub(crate) fn until_refused(opened: &Opened, talk: &mut Conversation) {
+    let begun = Instant::now();
+    while talk.chat(1, 100).is_ok() {
+        let log = || opened.stage.node.agent().log_tail();
+        assert!(begun.elapsed() < patience(NOTICED), "still carried: {}", log());
+    }
 }
 
 /// How many packets were found invalid.
@@ -92,19 +124,7 @@ fn what_lasts_is_carried_both_ways_and_nothing_of_it_is_invalid() {
     for to in NODE {
         talks.extend(BOTH.map(|protocol| begin(&opened, protocol, to)));
     }
-    assert_eq!(carried(&opened), 4);
-    // Over several leases, and with more than a window of bytes.
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(3) {
-        for talk in &mut talks {
-            talk.chat(50, 1_000).unwrap();
-        }
-    }
-    assert_eq!(invalid(&opened), 0);
-    // An end gives a connection back: all of its ends are the kernel's.
-    drop(talks);
-    opened.until("connections of TCP have ended", || carried(&opened) == 2);
-    assert_eq!(invalid(&opened), 0);
+    go_on_and_end(&opened, talks);
 }
 
 #[test]
@@ -112,15 +132,7 @@ fn a_rule_that_comes_ends_a_carried_connection_and_one_that_goes_lets_it_go_on()
     let (opened, _echoes) = set();
     let mut talk = begin(&opened, Protocol::Tcp, NODE[0]);
     nft(&opened.stage, "insert rule inet engine forward ip saddr 192.0.2.9 drop");
-    let begun = Instant::now();
-    // Until an answer is waited for in vain.
-    while talk.chat(1, 100).is_ok() {
-        assert!(
-            begun.elapsed() < patience(NOTICED),
-            "still carried: {}",
-            opened.stage.node.agent().log_tail()
-        );
-    }
+    until_refused(&opened, &mut talk);
     nft(&opened.stage, "flush chain inet engine forward; add rule inet engine forward ct status dnat accept");
     // What was lost is sent again.
     let mut talk = begin(&opened, Protocol::Tcp, NODE[0]);

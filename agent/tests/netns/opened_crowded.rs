@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use shunt_lab::{Conversation, Echo, Protocol, patience};
+use shunt_lab::{Conversation, Protocol, patience};
 
 use crate::entries::load;
 use crate::heeded::nft;
-use crate::opened::{HEED, INNER_PORT, NODE, NOTICED, Opened};
-use crate::opened_carried::{RULES, carried};
+use crate::opened::{NODE, NOTICED, Opened};
+use crate::opened_carried::{carried, set};
 
 /// More connections than the agent asks for at a time (128), and than it lists at a time (64).
 const MANY: usize = 300;
@@ -26,15 +26,6 @@ const ENDED: Duration = Duration::from_secs(2);
 
 /// Entries that somebody else has, and events of theirs.
 const ENTRIES: u32 = 30_000;
-
-fn set() -> (Opened, Vec<Echo>) {
-    let opened = Opened::set(HEED);
-    nft(&opened.stage, RULES);
-    opened.until_opened(true);
-    let two = &opened.stage.sandboxes[1];
-    let echoes = two.addresses().into_iter().map(|ip| two.echo(ip, INNER_PORT).unwrap()).collect();
-    (opened, echoes)
-}
 
 /// Something is said by each of them.
 fn go_on(talks: &mut [Conversation]) {

@@ -11,6 +11,7 @@ use shunt_dataplane::wire::address::{Address, L4Port};
 use super::accepted::LONG_AGO;
 use super::connections::LASTING;
 use super::outside::{CLIENT, NODE, TCP, UDP, UPLINK, address, place};
+use super::tracked::noted;
 use super::uplinks::COURT;
 use super::world::{BRIDGE, FAR, Place};
 
@@ -81,16 +82,4 @@ pub(super) fn accepted(now: u64, stable: &Place) -> Vec<(FlowKey, AcceptedFlow)>
         flows.push((key, AcceptedFlow { checked: TRANSLATED_SEGMENTS - 1, ..flow }));
     }
     flows
-}
-
-fn noted(
-    (domain, protocol): (u32, u8),
-    [from, to]: [End; 2],
-    [here, there]: [u32; 2],
-    seen: u64,
-) -> (FlowKey, AcceptedFlow) {
-    let key = FlowKey::of(domain, protocol, from, to);
-    let is_low = key.low.is(from.address);
-    let (seen, ends) = if is_low { ([seen, 0], [here, there]) } else { ([0, seen], [there, here]) };
-    (key, AcceptedFlow { seen, ends, generation: 5, flags: 0, checked: 0 })
 }

@@ -80,15 +80,25 @@ pub(super) fn accepted(now: u64) -> Vec<(FlowKey, AcceptedFlow)> {
                 (BRIDGE, client, end(tau.addresses()[family].into(), INNER_PORT), [UPLINK, tau.ifindex]);
             let out = (0, end(node, HOST_PORT), client, [BRIDGE, UPLINK]);
             let ways = if port == UNANSWERED { vec![into] } else { vec![into, out] };
-            flows.extend(ways.into_iter().map(|(domain, from, to, [here, there])| {
-                let key = FlowKey::of(domain, protocol, from, to);
-                let is_low = key.low.is(from.address);
-                let (seen, ends) =
-                    if is_low { ([seen, 0], [here, there]) } else { ([0, seen], [there, here]) };
-                let checked = if port == ASKED { TRANSLATED_SEGMENTS - 1 } else { 0 };
-                (key, AcceptedFlow { seen, ends, generation: 5, flags: 0, checked })
+            let checked = if port == ASKED { TRANSLATED_SEGMENTS - 1 } else { 0 };
+            flows.extend(ways.into_iter().map(|(domain, from, to, ports)| {
+                let (key, flow) = noted((domain, protocol), [from, to], ports, seen);
+                (key, AcceptedFlow { checked, ..flow })
             }));
         }
     }
     flows
+}
+
+/// What is noted of a direction by which something was `seen`.
+pub(super) fn noted(
+    (domain, protocol): (u32, u8),
+    [from, to]: [End; 2],
+    [here, there]: [u32; 2],
+    seen: u64,
+) -> (FlowKey, AcceptedFlow) {
+    let key = FlowKey::of(domain, protocol, from, to);
+    let is_low = key.low.is(from.address);
+    let (seen, ends) = if is_low { ([seen, 0], [here, there]) } else { ([0, seen], [there, here]) };
+    (key, AcceptedFlow { seen, ends, generation: 5, flags: 0, checked: 0 })
 }
