@@ -64,6 +64,8 @@ fn where_connection_tracking_is_full_host_ports_are_as_behind_portmap() {
         two.addresses().into_iter().map(|ip| two.echo(ip, CLOSED.1).unwrap()).collect::<Vec<_>>()
     };
     let _echoes = sides.both().map(echoes);
+    // What is there already would make room when it ends, or as soon as somebody needs it.
+    sides.run(&format!("{FORGET} 2>/dev/null"));
     let mut talks = sides.both().map(begin);
     talks.iter_mut().for_each(|talks| go_on(talks, patience(ASSURED)));
     for (side, talks) in sides.both().into_iter().zip(&mut talks) {

@@ -1,7 +1,8 @@
 //! Host ports under others' rules: the same questions to a node with shunt, whose agent heeds rules, and to one with the reference's `bridge` and `portmap`, from
 //! outside, from a neighbour, from the node itself and from the container that the port leads to. And what containers ask of a host outside, masqueraded.
 
-use std::thread::scope;
+use std::thread::{scope, sleep};
+use std::time::Duration;
 
 use crate::linked::Side;
 use crate::questions::{Question, answers, to_host_ports, to_the_outside};
@@ -15,6 +16,9 @@ const FILE: &str = "filters = 'heed'\nfilter_host_ports = true\nmasquerade = 'ke
 
 /// How often a question that may have been lost is asked again.
 const AGAIN: usize = 2;
+
+/// Longer than until the agent has looked at rules that have come: it does each second.
+const LOOK: Duration = Duration::from_millis(1500);
 
 /// The two nodes.
 pub(crate) struct Sides {
@@ -58,7 +62,8 @@ impl Sides {
         (found.collect(), answered)
     }
 
-    /// A question or its answer may be lost: who was not answered where the other was asks again. What was answered stays so.
+    /// A question or its answer may be lost: who was not answered where the other was asks again. What was answered stays so, but for what was asked before
+    /// the agent had looked at the rules.
     fn difference(
         &self,
         question: &Question,
@@ -71,6 +76,10 @@ impl Sides {
                 (true, false) => reference = question.ask(&self.reference),
                 _ => break,
             }
+        }
+        if ours.is_some() && reference.is_none() {
+            sleep(LOOK);
+            ours = question.ask(&self.ours);
         }
         (ours != reference).then(|| {
             let [ours, reference] = [ours, reference].map(|it| it.unwrap_or_else(|| "nothing".to_owned()));

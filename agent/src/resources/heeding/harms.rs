@@ -98,6 +98,12 @@ mod tests {
     }
 
     #[test]
+    fn what_the_node_sends_by_a_bridge_meets_rules_of_its_output() {
+        let output = "table bridge fw { chain it { type filter hook output priority 0; meta l4proto sctp drop; }; }";
+        assert_eq!(met_after(output, false), [false, true]);
+    }
+
+    #[test]
     fn what_engines_do_to_marked_packets_of_ip_concerns_nothing_that_the_node_sends() {
         let engine = "table ip nat { chain post { type nat hook postrouting priority 100; \
             meta mark & 0x4000 != 0x4000 return; masquerade; }; }";
