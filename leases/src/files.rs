@@ -4,7 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{ErrorKind, Read},
     net::IpAddr,
-    os::unix::fs::{DirEntryExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -57,20 +57,14 @@ pub(crate) fn content_in(directory: &Path, address: IpAddr) -> Option<Vec<u8>> {
 
 /// Every address held in a network's directory, without the lock: good for counting; none when there is no directory.
 pub fn addresses_in(directory: &Path) -> Result<Vec<IpAddr>, Error> {
-    Ok(files_in(directory)?.into_iter().map(|(address, _)| address).collect())
-}
-
-/// The same with the inodes of the addresses' files.
-pub(crate) fn files_in(directory: &Path) -> Result<Vec<(IpAddr, u64)>, Error> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::at(directory))?,
     };
-    let mut files = Vec::new();
+    let mut addresses = Vec::new();
     for entry in entries {
         let entry = entry.map_err(Error::at(directory))?;
-        let address = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        files.extend(address.map(|address| (address, entry.ino())));
+        addresses.extend(entry.file_name().to_str().and_then(|name| name.parse::<IpAddr>().ok()));
     }
-    Ok(files)
+    Ok(addresses)
 }

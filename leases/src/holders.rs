@@ -1,52 +1,45 @@
 //! Who holds which address, without opening a file for each.
 //!
 //! host-local's files tell whether a container holds an address only to those who read all of them: three system calls for
-//! every address of the network, in each ADD and DEL. So every address's file has a second name here, a hard link in
-//! `<dataDir>/.holders/<network>`: `<address>@<container>`. It is not believed but checked: a second name says something
-//! only as long as it leads to the same inode as the address's own file, which the listings of both directories tell, and
-//! an inode that still has a name is never given to another file.
+//! every address of the network, in each ADD and DEL. So every address's file has a second name here, a hard link
+//! `<dataDir>/.holders/<network>/<container>/<address>`; a container's are found without those of others.
 //!
-//! host-local knows nothing of these names. What it writes shows as an address without one, is read as ever, and gets one;
-//! what it frees shows as a name without its address, and the name goes. They may be removed at any time, and on a file
-//! system without hard links there are none: then every file is read.
+//! They tell of every lease as long as the last change of both directories, that of the leases and this one, is the same to the
+//! nanosecond but for [`APART`], which no clock says: whoever has changed both sets these times while it holds the lock.
+//! host-local knows nothing of that: what it records or frees gives the leases' directory another time, and so does whoever is
+//! killed in between. Then all files are read, as ever, and get new names. These may be removed at any time; on a file system
+//! without hard links, or whose times have whole seconds, there are none that count.
 //!
-//! Only whoever rewrites a file in place is not seen: neither we nor host-local do, and a DEL that finds nothing by the
-//! names reads every file.
+//! Only whoever rewrites a file in place is not seen: neither we nor host-local do but for a file that says nobody's yet, which
+//! is read each time, and a DEL that finds nothing by the names reads every file.
 
 use std::{
-    collections::HashMap,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     fs::{self, DirBuilder},
-    io::ErrorKind,
+    io,
     net::IpAddr,
     os::unix::{
-        ffi::{OsStrExt, OsStringExt},
-        fs::{DirBuilderExt, DirEntryExt},
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt},
     },
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Between the address and the container's id. No address has it.
-const SEPARATOR: u8 = b'@';
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
+
+/// In place of a container: what says nobody's, or somebody's whose name cannot be a file's. No container's id has it.
+const NOBODY: &str = "@";
+
+/// How many seconds before the leases' last change that of their second names is said to have been.
+const APART: i64 = 1_000_000_000;
 
 /// The second names of one network's addresses. Invariant: its owner holds the network's lock.
 #[derive(Debug)]
 pub(crate) struct Holders {
     directory: PathBuf,
-}
-
-/// An address's second name.
-#[derive(Debug)]
-struct Name {
-    whole: OsString,
-    inode: u64,
-}
-
-impl Name {
-    fn container(&self) -> &[u8] {
-        let name = self.whole.as_bytes();
-        name.iter().position(|byte| *byte == SEPARATOR).map_or(&[], |at| &name[at + 1..])
-    }
 }
 
 /// Where the second names of every network below `data_dir` are. They may be removed at any time.
@@ -70,205 +63,119 @@ impl Holders {
         Self { directory }
     }
 
-    /// Which of `held`, addresses with their files' inodes, the container may hold.
+    /// Whether they tell of every lease in this directory.
+    pub(crate) fn tell_of(&self, leases: &Path) -> bool {
+        let [ours, theirs] = [&self.directory, leases].map(|directory| last_change(directory).ok());
+        // Whole seconds are those of a file system that counts no others, where a later change may say the same.
+        ours.is_some_and(|time| time.tv_nsec() != 0) && ours == theirs.map(before)
+    }
+
+    /// Says that they do, as the last of all changes.
     ///
-    /// `read` answers the container that an address's file names; it is asked about those without a valid second name.
-    pub(crate) fn candidates(
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn sign(&self, leases: &Path) -> io::Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = TimeSpec::from(now);
+        let set = |directory: &Path, time| {
+            utimensat(AT_FDCWD, directory, &TimeSpec::UTIME_OMIT, &time, UtimensatFlags::FollowSymlink)
+        };
+        set(leases, now)?;
+        Ok(set(&self.directory, before(now))?)
+    }
+
+    /// The addresses that the container may hold, of names that tell of every lease: its own, and those whose files have to be read.
+    pub(crate) fn candidates(&self, container: &[u8]) -> Vec<IpAddr> {
+        let own = place(container).filter(|own| *own != NOBODY);
+        [Some(OsStr::new(NOBODY)), own]
+            .into_iter()
+            .flatten()
+            .flat_map(|whose| self.addresses(whose))
+            .collect()
+    }
+
+    /// Gives each of these files, of which is known whose they are, its second name, and none to others.
+    ///
+    /// # Errors
+    /// The file system's, which may have no hard links.
+    pub(crate) fn renew<'a>(
         &self,
-        container: &[u8],
-        held: &[(IpAddr, u64)],
+        held: impl Iterator<Item = (IpAddr, &'a [u8])>,
         file: impl Fn(IpAddr) -> PathBuf,
-        read: impl Fn(IpAddr) -> Option<Vec<u8>>,
-    ) -> Vec<IpAddr> {
-        let mut names = self.names();
-        let mut candidates = Vec::new();
-        for (address, inode) in held {
-            match names.remove(address) {
-                Some(name) if name.inode == *inode => {
-                    if name.container() == container {
-                        candidates.push(*address);
-                    }
-                    continue;
-                }
-                Some(stale) => self.forget(&stale.whole),
-                None => {}
-            }
-            let Some(holder) = read(*address) else { continue };
-            self.note(*address, &holder, &file(*address));
-            if holder == container {
-                candidates.push(*address);
-            }
+    ) -> io::Result<()> {
+        self.clear();
+        self.make(&self.directory)?;
+        for (address, container) in held {
+            self.note(address, container, &file(address))?;
         }
-        for stale in names.values() {
-            self.forget(&stale.whole);
-        }
-        candidates
+        Ok(())
     }
 
-    /// Removes the second names that lead to no file of an address any more.
-    pub(crate) fn sweep(&self, held: &[(IpAddr, u64)]) {
-        let mut names = self.names();
-        for (address, inode) in held {
-            if names.get(address).is_some_and(|name| name.inode == *inode) {
-                names.remove(address);
-            }
-        }
-        for stale in names.values() {
-            self.forget(&stale.whole);
-        }
+    /// Gives the file of an address its second name.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn note(&self, address: IpAddr, container: &[u8], file: &Path) -> io::Result<()> {
+        let directory = self.directory.join(place(container).unwrap_or(OsStr::new(NOBODY)));
+        self.make(&directory)?;
+        fs::hard_link(file, directory.join(address.to_string()))
     }
 
-    /// Gives the file of an address a second name. One that holds nobody's has none: it may be written yet.
-    pub(crate) fn note(&self, address: IpAddr, container: &[u8], file: &Path) {
-        let name = self.directory.join(name(address, container));
-        if container.is_empty() || container.contains(&b'/') {
-            return;
-        }
-        if let Err(error) = fs::hard_link(file, &name)
-            && error.kind() == ErrorKind::NotFound
-        {
-            let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
-            let _ = made.and_then(|()| fs::hard_link(file, &name));
-        }
+    /// Removes the second name of an address that is free again; false where there was none.
+    pub(crate) fn release(&self, address: IpAddr, container: &[u8]) -> bool {
+        let places = [place(container), Some(OsStr::new(NOBODY))];
+        places.into_iter().flatten().any(|whose| self.forget(whose, &[address]))
     }
 
-    /// Removes the second name of an address that is free again.
-    pub(crate) fn release(&self, address: IpAddr, container: &[u8]) {
-        self.forget(&name(address, container));
+    fn make(&self, directory: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o755).create(directory)
     }
 
-    fn forget(&self, name: &OsString) {
-        let _ = fs::remove_file(self.directory.join(name));
-    }
-
-    /// All second names, by address.
-    fn names(&self) -> HashMap<IpAddr, Name> {
-        let mut names = HashMap::new();
-        // Where they cannot be listed there are none, and every file is read.
+    /// Removes every name: also those beside each other that releases before this one have left, `<address>@<container>`.
+    fn clear(&self) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().map_while(Result::ok) {
-            let whole = entry.file_name();
-            let address = whole.as_bytes().split(|byte| *byte == SEPARATOR).next().unwrap_or_default();
-            let Some(address) = OsStr::from_bytes(address).to_str().and_then(|text| text.parse().ok()) else {
-                continue;
-            };
-            // Two names of one address: at most one of them is that of its file, and which is not known here.
-            if let Some(other) = names.insert(address, Name { whole, inode: entry.ino() }) {
-                self.forget(&other.whole);
+            let name = entry.file_name();
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => _ = self.forget(&name, &self.addresses(&name)),
+                false if name.as_bytes().contains(&b'@') => _ = fs::remove_file(entry.path()),
+                false => {}
             }
         }
-        names
+    }
+
+    /// The addresses in the directory of a container.
+    fn addresses(&self, whose: &OsStr) -> Vec<IpAddr> {
+        let entries = fs::read_dir(self.directory.join(whose)).into_iter().flatten().map_while(Result::ok);
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// Removes these from it, and it with the last one; whether all of them were there.
+    fn forget(&self, whose: &OsStr, addresses: &[IpAddr]) -> bool {
+        let directory = self.directory.join(whose);
+        let removed = addresses.iter().filter(|it| fs::remove_file(directory.join(it.to_string())).is_ok());
+        let were_there = removed.count() == addresses.len();
+        let _others = fs::remove_dir(directory);
+        were_there
     }
 }
 
-fn name(address: IpAddr, container: &[u8]) -> OsString {
-    let mut name = address.to_string().into_bytes();
-    name.push(SEPARATOR);
-    name.extend(container);
-    OsString::from_vec(name)
+/// The name of a container's directory; none where it cannot be one's.
+fn place(container: &[u8]) -> Option<&OsStr> {
+    let is_name =
+        !container.is_empty() && !container.contains(&b'/') && container != b"." && container != b"..";
+    is_name.then(|| OsStr::from_bytes(container))
+}
+
+/// The time of the second names for one of the leases.
+fn before(time: TimeSpec) -> TimeSpec {
+    TimeSpec::new(time.tv_sec() - APART, time.tv_nsec())
+}
+
+fn last_change(directory: &Path) -> io::Result<TimeSpec> {
+    let found = fs::metadata(directory)?;
+    Ok(TimeSpec::new(found.mtime(), found.mtime_nsec()))
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::record::Record;
-    use crate::store::Store;
-
-    const CONTAINERS: [&str; 3] = ["c1", "c2", "a/b"];
-
-    /// What may happen to one of eight addresses between two questions.
-    #[derive(Clone, Copy, Debug)]
-    enum Step {
-        Reserve,
-        Release,
-        /// host-local's own: the file alone.
-        Written,
-        Removed,
-        RemovedAndWritten,
-        /// An operator removes files.
-        NamesLost,
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<(Step, u8, usize)>> {
-        let step = prop_oneof![
-            Just(Step::Reserve),
-            Just(Step::Release),
-            Just(Step::Written),
-            Just(Step::Removed),
-            Just(Step::RemovedAndWritten),
-            Just(Step::NamesLost),
-        ];
-        proptest::collection::vec((step, 2..10u8, 0..CONTAINERS.len()), 1..40)
-    }
-
-    /// Answers by reading every file, as host-local does.
-    fn by_reading(directory: &Path, container: &str) -> Vec<IpAddr> {
-        let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-        let mut held: Vec<IpAddr> = files
-            .filter_map(|path| {
-                let address = path.file_name()?.to_str()?.parse().ok()?;
-                let content = fs::read(path).unwrap();
-                (Record::parse(&content).container() == container.as_bytes()).then_some(address)
-            })
-            .collect();
-        held.sort();
-        held
-    }
-
-    proptest! {
-        #[test]
-        fn the_names_say_what_the_files_say_whoever_wrote_them(steps in steps()) {
-            let data = tempfile::tempdir().unwrap();
-            let store = Store::open_or_create(data.path(), "net").unwrap();
-            let network = data.path().join("net");
-            for (step, last, who) in steps {
-                let address: IpAddr = [10, 0, 0, last].into();
-                let (record, file) = (Record::of(CONTAINERS[who], "eth0"), network.join(address.to_string()));
-                match step {
-                    Step::Reserve => drop(store.reserve(address, record).unwrap()),
-                    Step::Release => store.release(address, record).unwrap(),
-                    Step::Written if !file.exists() => fs::write(&file, record.to_bytes()).unwrap(),
-                    Step::Written => {}
-                    Step::Removed => drop(fs::remove_file(&file)),
-                    Step::RemovedAndWritten => {
-                        let _ = fs::remove_file(&file);
-                        fs::write(&file, record.to_bytes()).unwrap();
-                    }
-                    Step::NamesLost => drop(fs::remove_dir_all(data.path().join(".holders"))),
-                }
-                for container in CONTAINERS {
-                    let mut said = store.held(Record::of(container, "eth0")).unwrap().candidates;
-                    said.sort();
-                    prop_assert_eq!(said, by_reading(&network, container), "{} after {:?}", container, step);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_file_with_a_second_name_is_not_read() {
-        let data = tempfile::tempdir().unwrap();
-        let holders = Holders::of(data.path(), "net");
-        let address: IpAddr = [10, 0, 0, 2].into();
-        let file = data.path().join("10.0.0.2");
-        fs::write(&file, "c1\r\neth0").unwrap();
-        let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&file).unwrap());
-        let ask = |read: &dyn Fn(IpAddr) -> Option<Vec<u8>>| {
-            holders.candidates(b"c1", &[(address, inode)], |_| file.clone(), read)
-        };
-        assert_eq!(ask(&|_| Some(b"c1".to_vec())), [address]);
-        assert_eq!(ask(&|_| panic!("read once more")), [address]);
-    }
-
-    #[test]
-    fn a_file_that_is_empty_is_read_until_it_says_whose_it_is() {
-        let data = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(data.path(), "net").unwrap();
-        let file = data.path().join("net/10.0.0.2");
-        fs::write(&file, "").unwrap();
-        assert_eq!(store.held(Record::of("c1", "eth0")).unwrap().candidates, Vec::<IpAddr>::new());
-        fs::write(&file, "c1\r\neth0").unwrap();
-        assert_eq!(store.held(Record::of("c1", "eth0")).unwrap().candidates, [IpAddr::from([10, 0, 0, 2])]);
-    }
-}
+#[path = "holders_tests.rs"]
+mod tests;

@@ -24,4 +24,4 @@ pub use lock::{Lock, LockError, Sharing};
 pub use place::{is_usable, straightened};
 pub use record::Record;
 pub use stamp::Stamp;
-pub use store::{Held, Identity, Store};
+pub use store::{Identity, Store};

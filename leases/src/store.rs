@@ -1,6 +1,7 @@
 //! One network's directory: a file for each held address, the last address of each range set, and the lock.
 
 use std::{
+    cell::Cell,
     fs::{self, DirBuilder, OpenOptions},
     io::{self, ErrorKind, Read, Write},
     net::IpAddr,
@@ -16,7 +17,7 @@ use nix::fcntl::OFlag;
 
 use crate::{
     error::Error,
-    files::{Standing, addresses_in, content_in, files_in, standing},
+    files::{Standing, addresses_in, content_in, standing},
     holders::Holders,
     lock::{Lock, LockError, Sharing},
     place::way_to,
@@ -40,6 +41,9 @@ pub struct Store {
     named: PathBuf,
     /// None where there are no second names.
     holders: Option<Holders>,
+    /// Whether these tell of every lease, and will once all is done.
+    are_told: Cell<bool>,
+    has_changed: Cell<bool>,
     _lock: Lock,
     /// What the paths lead through.
     _places: (Option<OwnedFd>, Option<OwnedFd>),
@@ -53,15 +57,6 @@ pub struct Identity {
     written: (i64, i64),
 }
 
-/// What is held in a network, and what of it may be one container's.
-#[derive(Debug)]
-pub struct Held {
-    /// Every held address, in no order.
-    pub all: Vec<IpAddr>,
-    /// Those whose files may name the container; the files tell.
-    pub candidates: Vec<IpAddr>,
-}
-
 impl Store {
     /// Locks the network's directory, and makes it first where it is missing.
     pub fn open_or_create(data_dir: &Path, network: &str) -> Result<Self, Error> {
@@ -71,19 +66,28 @@ impl Store {
         let directory = data_dir.join(network);
         DirBuilder::new().recursive(true).mode(0o755).create(&directory).map_err(Error::at(&directory))?;
         let lock = locked(&directory)?;
-        let holders = Some(Holders::of(data_dir, network));
-        Ok(Self { holders, ..Self::of(directory.clone(), directory, lock) })
+        Ok(Self::of(directory.clone(), directory, lock).with(Holders::of(data_dir, network)))
     }
 
     /// A directory that is locked already.
     pub(crate) fn of(directory: PathBuf, named: PathBuf, lock: Lock) -> Self {
-        Self { directory, named, holders: None, _lock: lock, _places: (None, None) }
+        let (are_told, has_changed) = (Cell::new(false), Cell::new(false));
+        Self { directory, named, holders: None, are_told, has_changed, _lock: lock, _places: (None, None) }
+    }
+
+    fn with(mut self, holders: Holders) -> Self {
+        self.are_told.set(holders.tell_of(&self.directory));
+        self.holders = Some(holders);
+        self
     }
 
     /// Keeps open what the paths lead through: the directory's place, and that of the second names.
-    pub(crate) fn by_way_of(self, place: OwnedFd, names: Option<OwnedFd>) -> Self {
-        let holders = names.as_ref().map(|names| Holders::at(way_to(names)));
-        Self { holders, _places: (Some(place), names), ..self }
+    pub(crate) fn by_way_of(mut self, place: OwnedFd, names: Option<OwnedFd>) -> Self {
+        if let Some(names) = &names {
+            self = self.with(Holders::at(way_to(names)));
+        }
+        self._places = (Some(place), names);
+        self
     }
 
     /// Locks the network's directory; none when there is no directory, and thus no address held.
@@ -91,8 +95,8 @@ impl Store {
         let directory = data_dir.join(network);
         match locked(&directory) {
             Ok(lock) => {
-                let holders = Some(Holders::of(data_dir, network));
-                Ok(Some(Self { holders, ..Self::of(directory.clone(), directory, lock) }))
+                let store = Self::of(directory.clone(), directory, lock);
+                Ok(Some(store.with(Holders::of(data_dir, network))))
             }
             Err(LockError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
@@ -104,18 +108,29 @@ impl Store {
         addresses_in(&self.directory)
     }
 
-    /// Every held address, and which of them the attachment's container may hold.
-    pub fn held(&self, attachment: Record<'_>) -> Result<Held, Error> {
-        let files = files_in(&self.directory)?;
-        let all: Vec<IpAddr> = files.iter().map(|(address, _)| *address).collect();
-        let read = |address| Some(Record::parse(&self.content(address)?).container().to_vec());
-        let candidates = match &self.holders {
-            Some(holders) => {
-                holders.candidates(attachment.container(), &files, |address| self.file_of(address), read)
-            }
-            None => all.clone(),
-        };
-        Ok(Held { all, candidates })
+    /// The addresses that the attachment's container may hold; their files tell.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn candidates(&self, attachment: Record<'_>) -> Result<Vec<IpAddr>, Error> {
+        let Some(holders) = &self.holders else { return self.addresses() };
+        if !self.are_told.get() {
+            self.renew_names(holders)?;
+        }
+        if self.are_told.get() {
+            return Ok(holders.candidates(attachment.container()));
+        }
+        self.addresses()
+    }
+
+    /// Gives every lease its second name.
+    fn renew_names(&self, holders: &Holders) -> Result<(), Error> {
+        let read = |address| Some((address, self.content(address)?));
+        let held: Vec<_> = self.addresses()?.into_iter().filter_map(read).collect();
+        let held = held.iter().map(|(address, content)| (*address, Record::parse(content).container()));
+        self.has_changed.set(true);
+        self.are_told.set(holders.renew(held, |address| self.file_of(address)).is_ok());
+        Ok(())
     }
 
     /// The content of an address's file, for [`Record::parse`]; none when it is gone or cannot be read.
@@ -144,25 +159,32 @@ impl Store {
                 self.tidy();
                 Error::at(&self.named.join(address.to_string()))(error)
             })?;
-        if let Some(holders) = &self.holders {
-            holders.note(address, record.container(), &path);
+        self.has_changed.set(true);
+        if let Some(holders) = &self.holders
+            && holders.note(address, record.container(), &path).is_err()
+        {
+            self.are_told.set(false);
         }
         Ok(true)
     }
 
     /// Removes what a killed process left half written.
     pub fn tidy(&self) {
-        let _ = fs::remove_file(self.draft());
+        if fs::remove_file(self.draft()).is_ok() {
+            self.has_changed.set(true);
+        }
     }
 
     /// Every held address, after removing all that is left of others: drafts, and second names of what host-local freed.
+    ///
+    /// # Errors
+    /// The file system's.
     pub fn sweep(&self) -> Result<Vec<IpAddr>, Error> {
         self.tidy();
-        let files = files_in(&self.directory)?;
-        if let Some(holders) = &self.holders {
-            holders.sweep(&files);
+        if let Some(holders) = self.holders.as_ref().filter(|_| !self.are_told.get()) {
+            self.renew_names(holders)?;
         }
-        Ok(files.into_iter().map(|(address, _)| address).collect())
+        self.addresses()
     }
 
     fn draft(&self) -> PathBuf {
@@ -173,8 +195,11 @@ impl Store {
     pub fn release(&self, address: IpAddr, holder: Record<'_>) -> Result<(), Error> {
         // The second name goes first: whoever is killed in between leaves a lease as host-local writes it, and no name of
         // an address that nobody asks about any more.
-        if let Some(holders) = &self.holders {
-            holders.release(address, holder.container());
+        self.has_changed.set(true);
+        if let Some(holders) = &self.holders
+            && !holders.release(address, holder.container())
+        {
+            self.are_told.set(false);
         }
         match fs::remove_file(self.file_of(address)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -253,81 +278,23 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    /// While the lock is held: whoever comes next knows whether all second names are there.
+    fn drop(&mut self) {
+        if let Some(holders) = &self.holders
+            && self.are_told.get()
+            && self.has_changed.get()
+        {
+            // Where it cannot be said, all files are read.
+            let _unsaid = holders.sign(&self.directory);
+        }
+    }
+}
+
 fn locked(directory: &Path) -> Result<Lock, LockError> {
     Lock::acquire(&directory.join(LOCK), Sharing::Exclusive, Instant::now() + PATIENCE)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ip(text: &str) -> IpAddr {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn an_address_is_reserved_once_and_free_again_after_its_release() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(dir.path(), "net").unwrap();
-        let address = ip("fd00::2");
-        assert!(store.reserve(address, Record::of("c1", "eth0")).unwrap());
-        assert!(!store.reserve(address, Record::of("c2", "eth0")).unwrap());
-        assert_eq!(fs::read(dir.path().join("net/fd00::2")).unwrap(), b"c1\r\neth0");
-        store.release(address, Record::of("c1", "eth0")).unwrap();
-        store.release(address, Record::of("c1", "eth0")).unwrap();
-        assert_eq!(store.content(address), None);
-    }
-
-    #[test]
-    fn a_release_that_gets_no_further_than_the_file_leaves_no_second_name() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(dir.path(), "net").unwrap();
-        let (address, record) = (ip("10.0.0.2"), Record::of("c1", "eth0"));
-        store.reserve(address, record).unwrap();
-        let file = dir.path().join("net/10.0.0.2");
-        fs::remove_file(&file).unwrap();
-        fs::create_dir(&file).unwrap();
-        assert!(store.release(address, record).is_err());
-        assert_eq!(fs::read_dir(dir.path().join(".holders/net")).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn only_files_that_are_named_by_an_address_are_held_addresses() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(dir.path(), "net").unwrap();
-        store.note_last_reserved(0, ip("10.0.0.9")).unwrap();
-        fs::write(dir.path().join("net/10.0.0.2.bak"), "c1\r\neth0").unwrap();
-        store.reserve(ip("10.0.0.9"), Record::of("c1", "eth0")).unwrap();
-        assert_eq!(store.addresses().unwrap(), [ip("10.0.0.9")]);
-    }
-
-    #[test]
-    fn the_last_reserved_address_is_kept_for_each_range_set() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(dir.path(), "net").unwrap();
-        assert_eq!(store.last_reserved(1), None);
-        store.note_last_reserved(1, ip("10.0.0.200")).unwrap();
-        store.note_last_reserved(1, ip("10.0.0.9")).unwrap();
-        assert_eq!((store.last_reserved(0), store.last_reserved(1)), (None, Some(ip("10.0.0.9"))));
-        fs::write(dir.path().join("net/last_reserved_ip.1"), "nonsense").unwrap();
-        assert_eq!(store.last_reserved(1), None);
-    }
-
-    #[test]
-    fn a_record_of_any_length_is_read_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open_or_create(dir.path(), "net").unwrap();
-        let container = "c".repeat(3000);
-        store.reserve(ip("10.0.0.2"), Record::of(&container, "eth0")).unwrap();
-        let content = store.content(ip("10.0.0.2")).unwrap();
-        assert_eq!(Record::parse(&content), Record::of(&container, "eth0"));
-    }
-
-    #[test]
-    fn a_network_that_was_never_used_is_not_made_by_looking() {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(Store::open(dir.path(), "net").unwrap().is_none());
-        assert_eq!(addresses_in(&dir.path().join("net")).unwrap(), Vec::<IpAddr>::new());
-        assert!(!dir.path().join("net").exists());
-    }
-}
+#[path = "store_tests.rs"]
+mod tests;

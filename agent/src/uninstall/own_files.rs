@@ -2,6 +2,8 @@
 //!
 //! Names are those of the writers. What else is in these directories is not shunt's.
 
+use std::net::IpAddr;
+
 use crate::owned::Own;
 use crate::state::UNFINISHED;
 
@@ -39,8 +41,11 @@ pub(super) const STATE: &[Own] = &[
 /// The directory of bridges' locks beside the socket: a file for each bridge.
 pub(super) const LOCKS: &[Own] = &[Own::file(|_| true)];
 
-/// A network's second names of leases: `ADDRESS@CONTAINER`.
-const HOLDERS: &[Own] = &[Own::file(|name| name.contains('@'))];
+/// A network's second names of leases, `CONTAINER/ADDRESS`, and of releases before `ADDRESS@CONTAINER`.
+const HOLDERS: &[Own] = &[Own::directory(|_| true, HELD), Own::file(|name| name.contains('@'))];
+
+/// A container's second names of leases.
+const HELD: &[Own] = &[Own::file(|name| name.parse::<IpAddr>().is_ok())];
 
 /// The second names of leases of every network.
 pub(super) const SECOND_NAMES: &[Own] = &[Own::directory(|_| true, HOLDERS)];

@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn what_the_node_sends_by_a_bridge_meets_rules_of_its_output() {
-        let output = "table bridge fw { chain it { type filter hook output priority 0; meta l4proto sctp drop; }; }";
+        let output =
+            "table bridge fw { chain it { type filter hook output priority 0; meta l4proto sctp drop; }; }";
         assert_eq!(met_after(output, false), [false, true]);
     }
 

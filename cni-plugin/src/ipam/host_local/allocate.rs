@@ -16,6 +16,9 @@ use super::{
 };
 use crate::result::Dns;
 
+/// Addresses that are asked for one by one before all that are held are listed. Mostly the first one is free.
+const ASKED: usize = 16;
+
 /// Gives the attachment an address of each range set, a requested one where one was requested.
 ///
 /// # Errors
@@ -49,16 +52,13 @@ impl Allocator<'_> {
     fn allocate(&mut self, sets: &[RangeSet], wishes: &[Wish<'_>]) -> Result<(), Error> {
         // Without a free choice there is nothing to read: the files' exclusive creation says it all.
         let choosing = wishes.iter().any(Option::is_none);
-        let mut held = HashSet::new();
         if choosing {
-            let found = self.store.held(self.record())?;
-            self.refuse_duplicate(sets, wishes, &found.candidates)?;
-            held.extend(found.all);
+            self.refuse_duplicate(sets, wishes, &self.store.candidates(self.record())?)?;
         }
         for (index, (set, wish)) in sets.iter().zip(wishes).enumerate() {
             match wish {
                 Some((address, range)) => self.take_requested(index, range, *address)?,
-                None => self.take_next(index, set, &held)?,
+                None => self.take_next(index, set)?,
             }
         }
         Ok(())
@@ -96,14 +96,18 @@ impl Allocator<'_> {
         Err(Error::AddressTaken { address, holder: Record::parse(&content).describe() })
     }
 
-    fn take_next(&mut self, index: usize, set: &RangeSet, held: &HashSet<IpAddr>) -> Result<(), Error> {
-        for (address, range) in RoundRobin::new(set, self.store.last_reserved(index)) {
+    fn take_next(&mut self, index: usize, set: &RangeSet) -> Result<(), Error> {
+        let mut held = HashSet::new();
+        for (at, (address, range)) in RoundRobin::new(set, self.store.last_reserved(index)).enumerate() {
+            if at == ASKED {
+                held.extend(self.store.addresses()?);
+            }
             if !held.contains(&address) && self.take(index, range, address)? {
                 return Ok(());
             }
         }
-        let (ranges, capacity) = (set.to_string(), set.capacity());
-        Err(Error::Exhausted { set: index, ranges, taken: set.taken(held), capacity })
+        let taken = set.taken(&self.store.addresses()?);
+        Err(Error::Exhausted { set: index, ranges: set.to_string(), taken, capacity: set.capacity() })
     }
 
     /// Takes the address unless another attachment holds it.

@@ -20,11 +20,10 @@ pub fn del(request: &Request<'_>) -> Result<(), Error> {
         return Ok(());
     };
     store.tidy();
-    let held = store.held(attachment)?;
-    let (mut exact, mut old) = recorded(&store, &held.candidates, attachment);
+    let (mut exact, mut old) = recorded(&store, &store.candidates(attachment)?, attachment);
     if exact.is_empty() && old.is_empty() {
         // Mostly a repeated DEL. A file that another tool has rewritten is found here too: its second name does not show that.
-        (exact, old) = recorded(&store, &held.all, attachment);
+        (exact, old) = recorded(&store, &store.addresses()?, attachment);
     }
     let released = if exact.is_empty() { old } else { exact };
     release(released.into_iter().map(|address| store.release(address, attachment)))
