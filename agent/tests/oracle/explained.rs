@@ -170,19 +170,21 @@ fn a_packet_is_sketched_by_where_it_goes() {
     };
     let port_of_one = node.agent().port("one").unwrap().host_ifname;
     let port_of_two = node.agent().port("two").unwrap().host_ifname;
-    for address in two.addresses() {
+    let to_two = two.addresses().into_iter().flat_map(|address| {
         let end = std::net::SocketAddr::new(address, 80);
-        for packet in [format!("tcp {end}"), format!("udp {end}"), format!("icmp {address}")] {
-            let neighbor = explain("pods/one/eth0", &packet);
-            assert_eq!((neighbor.verdict.as_str(), &neighbor.to), ("deliver", &vec![port_of_two.clone()]));
-            let stages: Vec<_> = neighbor.stages.iter().map(|stage| stage.stage.as_str()).collect();
-            let all = [
-                "port", "parse", "police", "vouch", "admit", "answer", "find", "isolate", "path", "accept",
-                "deliver",
-            ];
-            assert_eq!(stages, all, "{packet}");
-            assert_eq!(explain("host", &packet).to, neighbor.to, "{packet}");
-        }
+        [format!("tcp {end}"), format!("udp {end}"), format!("icmp {address}")]
+    });
+    let to_two: Vec<String> = to_two.collect();
+    for packet in &to_two {
+        let neighbor = explain("pods/one/eth0", packet);
+        assert_eq!((neighbor.verdict.as_str(), &neighbor.to), ("deliver", &vec![port_of_two.clone()]));
+        let stages: Vec<_> = neighbor.stages.iter().map(|stage| stage.stage.as_str()).collect();
+        let all = [
+            "port", "parse", "police", "vouch", "admit", "answer", "find", "isolate", "path", "accept",
+            "deliver",
+        ];
+        assert_eq!(stages, all, "{packet}");
+        assert_eq!(explain("host", packet).to, neighbor.to, "{packet}");
     }
     let arp = explain("pods/one/eth0", &format!("arp {}", two.addresses()[0]));
     // The answer goes back to who asks.
@@ -196,7 +198,14 @@ fn a_packet_is_sketched_by_where_it_goes() {
     let counts = || node.agent().ports().unwrap().iter().map(|port| port.from.fast).collect::<Vec<_>>();
     let nothing_is_counted = (0..STRAYS).any(|_| {
         let before = counts();
-        explain("pods/one/eth0", &format!("tcp {}", std::net::SocketAddr::new(two.addresses()[0], 80)));
+        for packet in &to_two {
+            explain("pods/one/eth0", packet);
+            explain("host", packet);
+        }
+        let ipv4 = two.addresses()[0];
+        for packet in [&format!("arp {ipv4}"), "arp 10.78.0.99", "tcp 198.51.100.1:443"] {
+            explain("pods/one/eth0", packet);
+        }
         counts() == before
     });
     assert!(nothing_is_counted);
