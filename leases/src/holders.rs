@@ -5,9 +5,9 @@
 //! `<dataDir>/.holders/<network>/<container>/<address>`; a container's are found without those of others.
 //!
 //! They tell of every lease as long as the last change of both directories, that of the leases and this one, is the same to the
-//! nanosecond but for [`APART`], which no clock says: whoever has changed both sets these times while it holds the lock.
-//! host-local knows nothing of that: what it records or frees gives the leases' directory another time, and so does whoever is
-//! killed in between. Then all files are read, as ever, and get new names. These may be removed at any time; on a file system
+//! nanosecond but for [`APART`], which no clock says: whoever changes both sets these times while it holds the lock, to such that
+//! disagree before its first change and to such that agree after its last. Whoever is killed in between leaves the former; and
+//! host-local, which knows nothing of that, gives the leases' directory another time with all that it records or frees. Then all files are read, as ever, and get new names. These may be removed at any time; on a file system
 //! without hard links, or whose times have whole seconds, there are none that count.
 //!
 //! Only whoever rewrites a file in place is not seen: neither we nor host-local do but for a file that says nobody's yet, which
@@ -70,6 +70,14 @@ impl Holders {
         ours.is_some_and(|time| time.tv_nsec() != 0) && ours == theirs.map(before)
     }
 
+    /// Says that they do not, as the first of all changes.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn unsign(&self) -> io::Result<()> {
+        Ok(set_last_change(&self.directory, TimeSpec::UTIME_NOW)?)
+    }
+
     /// Says that they do, as the last of all changes.
     ///
     /// # Errors
@@ -77,11 +85,8 @@ impl Holders {
     pub(crate) fn sign(&self, leases: &Path) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = TimeSpec::from(now);
-        let set = |directory: &Path, time| {
-            utimensat(AT_FDCWD, directory, &TimeSpec::UTIME_OMIT, &time, UtimensatFlags::FollowSymlink)
-        };
-        set(leases, now)?;
-        Ok(set(&self.directory, before(now))?)
+        set_last_change(leases, now)?;
+        Ok(set_last_change(&self.directory, before(now))?)
     }
 
     /// The addresses that the container may hold, of names that tell of every lease: its own, and those whose files have to be read.
@@ -169,6 +174,10 @@ fn place(container: &[u8]) -> Option<&OsStr> {
 /// The time of the second names for one of the leases.
 fn before(time: TimeSpec) -> TimeSpec {
     TimeSpec::new(time.tv_sec() - APART, time.tv_nsec())
+}
+
+fn set_last_change(directory: &Path, time: TimeSpec) -> nix::Result<()> {
+    utimensat(AT_FDCWD, directory, &TimeSpec::UTIME_OMIT, &time, UtimensatFlags::FollowSymlink)
 }
 
 fn last_change(directory: &Path) -> io::Result<TimeSpec> {

@@ -128,7 +128,7 @@ impl Store {
         let read = |address| Some((address, self.content(address)?));
         let held: Vec<_> = self.addresses()?.into_iter().filter_map(read).collect();
         let held = held.iter().map(|(address, content)| (*address, Record::parse(content).container()));
-        self.has_changed.set(true);
+        self.begin_change();
         self.are_told.set(holders.renew(held, |address| self.file_of(address)).is_ok());
         Ok(())
     }
@@ -144,6 +144,7 @@ impl Store {
         if fs::symlink_metadata(&path).is_ok() {
             return Ok(false);
         }
+        self.begin_change();
         // Written first and named then: a file that a killed process left empty would keep the address for good.
         let draft = self.draft();
         OpenOptions::new()
@@ -159,7 +160,6 @@ impl Store {
                 self.tidy();
                 Error::at(&self.named.join(address.to_string()))(error)
             })?;
-        self.has_changed.set(true);
         if let Some(holders) = &self.holders
             && holders.note(address, record.container(), &path).is_err()
         {
@@ -170,8 +170,10 @@ impl Store {
 
     /// Removes what a killed process left half written.
     pub fn tidy(&self) {
-        if fs::remove_file(self.draft()).is_ok() {
-            self.has_changed.set(true);
+        let draft = self.draft();
+        if fs::symlink_metadata(&draft).is_ok() {
+            self.begin_change();
+            let _gone = fs::remove_file(draft);
         }
     }
 
@@ -193,19 +195,35 @@ impl Store {
 
     /// Frees the address, which `holder` has; fine when it is free.
     pub fn release(&self, address: IpAddr, holder: Record<'_>) -> Result<(), Error> {
-        // The second name goes first: whoever is killed in between leaves a lease as host-local writes it, and no name of
-        // an address that nobody asks about any more.
-        self.has_changed.set(true);
+        // The second name goes first: no name is left of an address that nobody asks about any more.
+        self.release_name(address, holder);
+        match fs::remove_file(self.file_of(address)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                self.are_told.set(false);
+                Err(Error::at(&self.named.join(address.to_string()))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn release_name(&self, address: IpAddr, holder: Record<'_>) {
+        self.begin_change();
         if let Some(holders) = &self.holders
             && !holders.release(address, holder.container())
         {
             self.are_told.set(false);
         }
-        match fs::remove_file(self.file_of(address)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(Error::at(&self.named.join(address.to_string()))(error))
-            }
-            _ => Ok(()),
+    }
+
+    /// Comes before every change: whoever is killed before all of it is done leaves names that tell of nothing.
+    fn begin_change(&self) {
+        let is_first = !self.has_changed.replace(true);
+        if let Some(holders) = &self.holders
+            && is_first
+            && self.are_told.get()
+            && holders.unsign().is_err()
+        {
+            self.are_told.set(false);
         }
     }
 

@@ -33,6 +33,28 @@ fn a_release_that_gets_no_further_than_the_file_leaves_no_second_name() {
 }
 
 #[test]
+fn of_two_addresses_none_is_lost_when_a_release_is_killed_between_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (both, record) = ([ip("10.0.0.2"), ip("fd00::2")], Record::of("c1", "eth0"));
+    let store = Store::open_or_create(dir.path(), "net").unwrap();
+    store.candidates(record).unwrap();
+    for address in both {
+        store.reserve(address, record).unwrap();
+    }
+    drop(store);
+    let killed = Store::open(dir.path(), "net").unwrap().unwrap();
+    assert!(killed.are_told.get());
+    killed.release_name(both[0], record);
+    // A killed one says nothing at its end.
+    killed.are_told.set(false);
+    drop(killed);
+    let store = Store::open(dir.path(), "net").unwrap().unwrap();
+    let mut candidates = store.candidates(record).unwrap();
+    candidates.sort();
+    assert_eq!(candidates, both);
+}
+
+#[test]
 fn only_files_that_are_named_by_an_address_are_held_addresses() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_or_create(dir.path(), "net").unwrap();
