@@ -11,7 +11,7 @@ const CALM: Duration = Duration::from_micros(500);
 const ALARMED: Duration = Duration::from_millis(10);
 
 /// Attachments of one check at least, however long they take.
-const LEAST: usize = 16;
+const LEAST: usize = 8;
 
 impl Node {
     /// One look at everything.

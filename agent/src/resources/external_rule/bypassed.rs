@@ -79,9 +79,9 @@ impl Node {
             ports: hooks::with_chains(host_ends.chain(uplinks).chain(uplink), chains),
             ways_in: self.nat_ingress.hooks.values().map(|hook| hook.ifname.clone()).collect(),
             bridges: bridges.chain(arriving.map(|port| port.bridge.name.clone())).collect(),
-            shown: [false; 3],
+            ..Crossed::default()
         };
-        crossed.with_shown()
+        crossed.with_rules()
     }
 }
 

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use nix::libc;
-use shunt_netlink::NetlinkError;
-use shunt_netlink::bridge_filtering::filtering_bridges;
+use shunt_netlink::bridge_filtering::{filtering_bridge, filtering_bridges};
 use shunt_netlink::netfilter::BaseChain;
+use shunt_netlink::{Connection, NetlinkError};
 
 use super::filters::{OLD_TABLES, chains, say, table_names};
 
@@ -30,8 +30,8 @@ const HOOKS: [(u32, &str); 3] = [
 /// Hooks of the family `netdev` (`NF_NETDEV_INGRESS`, `NF_NETDEV_EGRESS`).
 const NETDEV_HOOKS: [(u32, &str); 2] = [(0, "ingress"), (1, "egress")];
 
-/// Where the names of arptables' tables in use are.
-const ARP_TABLES: &str = "/proc/net/arp_tables_names";
+/// Where the names of legacy xtables' tables in use are, of IPv4, of IPv6 and of ARP.
+const TABLES: [&str; 3] = [OLD_TABLES[0], OLD_TABLES[1], "/proc/net/arp_tables_names"];
 
 /// The type of chains that only translate, and the name of iptables' table that does.
 pub(super) const NAT: &str = "nat";
@@ -54,16 +54,22 @@ pub(crate) struct Crossed {
     pub(crate) bridges: BTreeSet<String>,
     /// To which rules of IP bridged packets are shown, as [`BRIDGED_TOO`].
     pub(crate) shown: [bool; 3],
+    /// The tables of legacy xtables that are in use, as [`TABLES`].
+    pub(crate) old_tables: [Vec<String>; 3],
 }
 
 impl Crossed {
-    /// Finds out to which rules the packets of its bridges are shown: by the namespace's settings, or by a bridge's own.
+    /// Finds out which rules of legacy xtables there are, and to which rules of IP the packets of its bridges are shown: by the
+    /// namespace's settings, or by a bridge's own.
     ///
     /// # Errors
-    /// The kernel cannot list its bridges.
-    pub(crate) fn with_shown(mut self) -> Result<Self, NetlinkError> {
+    /// The kernel cannot say.
+    pub(crate) fn with_rules(mut self) -> Result<Self, NetlinkError> {
+        self.old_tables = TABLES.map(|path| table_names(path).lines().map(str::to_owned).collect());
         self.shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
-        for bridge in filtering_bridges()?.iter().filter(|bridge| self.bridges.contains(&bridge.name)) {
+        let mut kernel = Connection::open()?;
+        for name in &self.bridges {
+            let Some(bridge) = kernel.get(filtering_bridge(name))? else { continue };
             self.shown.iter_mut().zip(bridge.shows).for_each(|(shown, shows)| *shown |= shows);
         }
         Ok(self)
@@ -71,8 +77,9 @@ impl Crossed {
 
     /// What traffic of every bridge would cross, whoever its ports are.
     fn of_every_bridge() -> Result<Self, NetlinkError> {
-        let bridges = filtering_bridges()?.into_iter().map(|bridge| bridge.name).collect();
-        Self { bridges, ..Self::default() }.with_shown()
+        let bridges =
+            Connection::open()?.list(filtering_bridges())?.into_iter().map(|bridge| bridge.name).collect();
+        Self { bridges, ..Self::default() }.with_rules()
     }
 }
 
@@ -99,22 +106,20 @@ pub(crate) struct Bypassed {
     pub(crate) from_node: Vec<String>,
 }
 
-/// Who is bypassed, of those who have these chains ([`chains`]) or tables of legacy iptables.
+/// Who is bypassed, of those who have these chains ([`chains`]) or tables of legacy xtables.
 pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
     let mut found = Bypassed::default();
     for chain in chains {
         found.add(chain, crossed);
     }
-    for (path, is_shown) in OLD_TABLES.into_iter().zip(crossed.shown) {
-        for table in old_tables(path) {
-            let who = format!("iptables' table {table}, by {path}");
+    for ((path, tables), is_shown) in TABLES.into_iter().zip(&crossed.old_tables).zip(crossed.shown) {
+        let kind = if OLD_TABLES.contains(&path) { "iptables" } else { "arptables" };
+        for table in tables {
+            let who = format!("{kind}' table {table}, by {path}");
             found.bridged.extend(is_shown.then(|| who.clone()));
-            found.host_ports.extend((table != NAT).then_some(who));
+            found.host_ports.extend((kind == "iptables" && table != NAT).then_some(who));
         }
     }
-    let [.., is_arp_shown] = crossed.shown;
-    let arp = old_tables(ARP_TABLES).into_iter().filter(|_| is_arp_shown);
-    found.bridged.extend(arp.map(|table| format!("arptables' table {table}, by {ARP_TABLES}")));
     found
 }
 
@@ -153,11 +158,6 @@ pub(crate) fn first_of_bridged() -> Result<Option<String>, NetlinkError> {
     let mut chains = chains()?;
     chains.retain(|chain| chain.kind != NAT);
     Ok(bypassed_of(&chains, &Crossed::of_every_bridge()?).bridged.into_iter().next())
-}
-
-/// The tables of legacy xtables that are in use.
-fn old_tables(path: &str) -> Vec<String> {
-    table_names(path).lines().map(str::to_owned).collect()
 }
 
 /// Whether what comes to a chain has been tracked. Elsewhere it may come by before, and has no state then; at an interface it has none.

@@ -26,9 +26,9 @@ fn found_after(commands: &[String], shown: &str) -> Bypassed {
                 ports: names("host0"),
                 ways_in: names("up0"),
                 bridges: names("br0"),
-                shown: [false; 3],
+                ..Crossed::default()
             };
-            bypassed_of(&chains().unwrap(), &crossed.with_shown().unwrap())
+            bypassed_of(&chains().unwrap(), &crossed.with_rules().unwrap())
         });
         finder.join().unwrap()
     })
