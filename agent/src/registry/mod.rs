@@ -32,6 +32,8 @@ pub use self::vlan_gateway::{Place, VlanGateway};
 pub struct Registry {
     attachments: BTreeMap<AttachmentKey, Attachment>,
     hosts: HashMap<u32, AttachmentKey>,
+    /// Their host ends, by the ifindex of the bridge, or of what VLAN interfaces are above.
+    below: HashMap<u32, BTreeSet<u32>>,
     bridges: BTreeMap<u32, Bridge>,
     trunks: BTreeSet<Trunk>,
     /// Bridges' uplinks, by their ifindexes.
@@ -110,6 +112,12 @@ impl Registry {
         self.totals.masqueraded > 0
     }
 
+    /// The attachments that have host ports. Without any no attachment is looked at.
+    pub fn with_mappings(&self) -> impl Iterator<Item = &Attachment> {
+        let all = (self.totals.mapped > 0).then(|| self.attachments.values());
+        all.into_iter().flatten().filter(|attachment| !attachment.port.mappings.is_empty())
+    }
+
     /// The attachments of which rules of nf_tables may be made. Without any no attachment is looked at.
     pub fn with_rules(&self) -> impl Iterator<Item = &Attachment> + Clone {
         let all = (self.totals.ruled > 0).then(|| self.attachments.values());
@@ -138,18 +146,22 @@ impl Registry {
 
     /// Whether a bridge has attachments.
     pub fn has_ports_on(&self, bridge: u32) -> bool {
-        self.totals.on_bridges.contains_key(&bridge)
+        self.of_bridge(bridge).next().is_some()
     }
 
     /// The attachments of one bridge.
     pub fn of_bridge(&self, bridge: u32) -> impl Iterator<Item = &Attachment> {
-        let on = move |attachment: &&Attachment| attachment.port.bridge.index == bridge;
-        self.attachments.values().filter(on).filter(|attachment| attachment.port.vlan.is_none())
+        self.above(bridge).filter(|attachment| attachment.port.vlan.is_none())
     }
 
     /// The attachments of one trunk.
     pub fn of_trunk(&self, trunk: &Trunk) -> impl Iterator<Item = &Attachment> {
-        self.attachments.values().filter(|attachment| Trunk::of(&attachment.port).as_ref() == Some(trunk))
+        self.above(trunk.link.index).filter(|attachment| Trunk::of(&attachment.port).as_ref() == Some(trunk))
+    }
+
+    fn above(&self, link: u32) -> impl Iterator<Item = &Attachment> {
+        let hosts = self.below.get(&link).into_iter().flatten();
+        hosts.filter_map(|host| self.by_host(*host))
     }
 
     /// Every trunk that has attachments.
@@ -177,6 +189,10 @@ impl Registry {
         self.hosts.insert(attachment.port.host.index, attachment.port.key.clone());
         self.totals.add(&attachment);
         let key = attachment.port.key.clone();
+        if let Some(former) = self.attachments.get(&key) {
+            forget_below(&mut self.below, former);
+        }
+        self.below.entry(attachment.port.bridge.index).or_default().insert(attachment.port.host.index);
         if self.attachments.get(&key).is_none_or(|known| known.port != attachment.port) {
             self.edition += 1;
         }
@@ -189,6 +205,7 @@ impl Registry {
     pub fn remove(&mut self, key: &AttachmentKey) -> Option<Attachment> {
         let attachment = self.attachments.remove(key)?;
         self.hosts.remove(&attachment.port.host.index);
+        forget_below(&mut self.below, &attachment);
         self.totals.subtract(&attachment);
         self.edition += 1;
         Some(attachment)
@@ -212,5 +229,13 @@ impl Registry {
     /// Forgets a bridge.
     pub fn remove_bridge(&mut self, index: u32) -> Option<Bridge> {
         self.bridges.remove(&index)
+    }
+}
+
+fn forget_below(below: &mut HashMap<u32, BTreeSet<u32>>, attachment: &Attachment) {
+    let link = attachment.port.bridge.index;
+    let hosts = below.get_mut(&link);
+    if hosts.is_some_and(|hosts| hosts.remove(&attachment.port.host.index) && hosts.is_empty()) {
+        below.remove(&link);
     }
 }

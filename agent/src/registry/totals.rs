@@ -1,7 +1,5 @@
 //! Sums over all attachments, so that nobody looks at each of them to know whether there is one of a kind.
 
-use std::collections::HashMap;
-
 use super::attachment::Attachment;
 
 /// How many attachments are of each kind.
@@ -23,8 +21,6 @@ pub(super) struct Totals {
     pub(super) in_vlans: usize,
     /// Whose bridges have uplinks.
     pub(super) uplinked: usize,
-    /// The ports of each bridge, by its ifindex.
-    pub(super) on_bridges: HashMap<u32, usize>,
 }
 
 impl Totals {
@@ -34,7 +30,6 @@ impl Totals {
 
     pub(super) fn subtract(&mut self, attachment: &Attachment) {
         self.count(attachment, |count| *count -= 1);
-        self.on_bridges.retain(|_, count| *count > 0);
     }
 
     fn count(&mut self, attachment: &Attachment, change: fn(&mut usize)) {
@@ -52,9 +47,6 @@ impl Totals {
             if is_of_kind {
                 change(count);
             }
-        }
-        if port.vlan.is_none() {
-            change(self.on_bridges.entry(port.bridge.index).or_default());
         }
     }
 }
@@ -99,6 +91,7 @@ mod tests {
         registry.insert(masqueraded(7, 1));
         registry.insert(Attachment { opened: true, ..masqueraded(7, 1) });
         assert!(registry.has_masqueraded() && registry.has_opened() && registry.has_ports_on(1));
+        assert_eq!(registry.of_bridge(1).count(), 1);
         assert_eq!(registry.with_rules().count(), 1);
         registry.insert(attachment(7, 2));
         assert!(!registry.has_masqueraded() && !registry.has_opened() && !registry.has_ports_on(1));
@@ -109,6 +102,7 @@ mod tests {
         registry.remove(&key(7));
         registry.remove(&key(7));
         assert_eq!(registry.totals, Totals::default());
+        assert!(registry.below.is_empty());
     }
 
     #[test]

@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const WAIT: Duration = Duration::from_millis(200);
 const MORE: f64 = 1.5;
 const RESIDENT_KIB: f64 = 80.0 * 1024.0;
-const IDLE_SHARE: f64 = 0.01;
+const IDLE_SHARE: f64 = 0.015;
 
 /// As many ports, and one more on each bridge; their other ends are in the node, too, and all are down: nothing is forwarded.
 fn ports(rig: &Rig) -> Vec<BridgePort> {

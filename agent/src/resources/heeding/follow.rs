@@ -48,6 +48,7 @@ impl Node {
         let is_met = || {
             mode == Filters::Auto
                 && !self.heeding.is_found
+                && !self.heeding.harms.of.is_empty()
                 && self.heeding.harms.are_met_in(&self.reach_beside(arriving))
         };
         let is_published = self.heeding.opening.is_asked && !arriving.mappings.is_empty()

@@ -36,8 +36,10 @@ impl Node {
         if asked > free { Err(Refusal::TooManyPorts { asked, free, room }) } else { Ok(()) }
     }
 
+    /// The others that have host ports, if this one has any.
     fn others(&self, port: &BridgePort) -> impl Iterator<Item = &BridgePort> {
-        self.registry.attachments().map(|other| &other.port).filter(|other| other.key != port.key)
+        let all = (!port.mappings.is_empty()).then(|| self.registry.with_mappings());
+        all.into_iter().flatten().map(|other| &other.port).filter(|other| other.key != port.key)
     }
 
     /// A port's host ports that another attachment has.
@@ -46,8 +48,9 @@ impl Node {
         for mapping in &port.mappings {
             mine.entry((mapping.protocol, mapping.host_port)).or_default().push(*mapping);
         }
-        let others = self.others(port).filter(|_| !port.mappings.is_empty());
-        let theirs = others.flat_map(|other| other.mappings.iter().map(move |mapping| (mapping, &other.key)));
+        let theirs = self
+            .others(port)
+            .flat_map(|other| other.mappings.iter().map(move |mapping| (mapping, &other.key)));
         theirs.filter_map(move |(theirs, owner)| {
             let same = mine.get(&(theirs.protocol, theirs.host_port))?;
             Some((*same.iter().find(|mine| mine.overlaps(theirs))?, owner))

@@ -147,7 +147,7 @@ impl Node {
 
     /// The bridges of host ports' containers, which see the node there in place of their neighbours.
     fn to_mapped(&self) -> Vec<WayOut> {
-        let mapped = self.registry.attachments().filter(|attachment| !attachment.port.mappings.is_empty());
+        let mapped = self.registry.with_mappings();
         let bridges: BTreeMap<_, _> =
             mapped.map(|attachment| (attachment.port.bridge.index, &attachment.port.bridge.name)).collect();
         bridges.into_iter().map(|(ifindex, ifname)| way(ifindex, ifname)).collect()
