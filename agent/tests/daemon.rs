@@ -120,8 +120,6 @@ mod start;
 mod state;
 #[path = "daemon/supervised.rs"]
 mod supervised;
-#[path = "daemon/ten_thousand.rs"]
-mod ten_thousand;
 #[path = "daemon/traffic.rs"]
 mod traffic;
 #[path = "daemon/upgrade.rs"]

@@ -18,12 +18,13 @@ use crate::crowd;
 use crate::header::Header;
 use crate::host_port;
 use crate::limits;
+use crate::many_bridges;
 use crate::memory;
 use crate::nodes::Way;
 use crate::part::Part;
 use crate::paths::{self, Plan};
 use crate::report;
-use crate::results::{NotMeasured, Results};
+use crate::results::{Fact, NotMeasured, Results};
 use crate::screen::Screen;
 use crate::table;
 use crate::verified;
@@ -165,6 +166,7 @@ impl Bench<'_> {
             Part::HostPort => self.host_ports(results),
             Part::Limits => self.limits(results),
             Part::CrowdPaths => self.crowd_paths(results),
+            Part::ManyBridges => self.many_bridges(results),
             Part::NodesRoutes => self.nodes(Way::Routes, results),
             Part::NodesVxlan => self.nodes(Way::Vxlan, results),
             Part::Policed => self.policed(results),
@@ -221,13 +223,21 @@ impl Bench<'_> {
         let sizes = self.options.crowds();
         memory::ensure_room_for(sizes.iter().sum())?;
         let crowd = crowd::measure(self.screen, self.interrupt, self.lab, sizes, ROUNDS)?;
-        table::facts(self.screen, &crowd.facts)?;
-        results.facts.extend(crowd.facts);
+        self.keep_facts(crowd.facts, results)?;
         crowd.times.into_iter().try_for_each(|comparison| self.keep(comparison, results))
     }
 
+    fn many_bridges(&mut self, results: &mut Results) -> Result<()> {
+        let per_bridge = if self.options.quick { 50 } else { 1000 };
+        let facts = many_bridges::measure(self.screen, self.interrupt, self.lab, per_bridge)?;
+        self.keep_facts(facts, results)
+    }
+
     fn programs(&mut self, results: &mut Results) -> Result<()> {
-        let facts = verified::measure(self.lab)?;
+        self.keep_facts(verified::measure(self.lab)?, results)
+    }
+
+    fn keep_facts(&mut self, facts: Vec<Fact>, results: &mut Results) -> Result<()> {
         table::facts(self.screen, &facts)?;
         results.facts.extend(facts);
         report::write(results, &self.options.out).context("write what was measured so far")

@@ -1,13 +1,14 @@
 //! `--compare OLD NEW`: what got better or worse between two runs, beyond the noise.
 //!
 //! Two runs are two machines, or one in two moods: absolute figures of one say nothing about the other's. Ratios to the
-//! baseline of the same run do. A ratio has changed when the two runs' 95% intervals have no value in common.
+//! baseline of the same run do. A ratio has changed when the two runs' 95% intervals have no value in common. A single figure
+//! has no interval: it has changed when one run keeps what is asked of it and the other does not.
 
 use anyhow::Result;
 
 use crate::comparison::{Better, Comparison};
 use crate::ratio::Ratio;
-use crate::results::Results;
+use crate::results::{Fact, Results};
 use crate::screen::{Paint, Screen, pad};
 
 /// What became of a ratio.
@@ -39,11 +40,7 @@ pub(crate) fn show(screen: &mut Screen, old: &Results, new: &Results) -> Result<
                 word(change)
             );
             worse += usize::from(change == Change::Worse);
-            screen.line(&match change {
-                Change::Better => Paint::Good.on(&text),
-                Change::Worse => Paint::Bad.on(&text),
-                Change::WithinTheNoise => text,
-            })?;
+            screen.line(&painted(text, change))?;
         }
     }
     for before in &old.comparisons {
@@ -51,7 +48,44 @@ pub(crate) fn show(screen: &mut Screen, old: &Results, new: &Results) -> Result<
             screen.line(&format!("    {}only in the old run", pad(&before.title, 44)))?;
         }
     }
+    worse += show_facts(screen, old, new)?;
     screen.line(&format!("\n    {worse} worse"))
+}
+
+/// Shows every single figure of which something is asked, and that both runs have; how many got worse.
+fn show_facts(screen: &mut Screen, old: &Results, new: &Results) -> Result<usize> {
+    let mut worse = 0;
+    for is in new.facts.iter().filter(|fact| fact.limit.is_some()) {
+        let Some(was) = old.facts.iter().find(|was| was.name == is.name) else { continue };
+        let change = kept(was, is);
+        let figures = format!("{:.2} → {:.2} {}", was.value, is.value, is.unit);
+        let said = match change {
+            Change::Better => "kept again",
+            Change::Worse => "kept no longer",
+            Change::WithinTheNoise => "as before",
+        };
+        let text = format!("    {}{figures}  {said}", pad(&is.title, 60));
+        worse += usize::from(change == Change::Worse);
+        screen.line(&painted(text, change))?;
+    }
+    Ok(worse)
+}
+
+/// By what is asked now.
+fn kept(was: &Fact, is: &Fact) -> Change {
+    match (Fact { limit: is.limit, ..was.clone() }.is_over(), is.is_over()) {
+        (false, true) => Change::Worse,
+        (true, false) => Change::Better,
+        _ => Change::WithinTheNoise,
+    }
+}
+
+fn painted(text: String, change: Change) -> String {
+    match change {
+        Change::Better => Paint::Good.on(&text),
+        Change::Worse => Paint::Bad.on(&text),
+        Change::WithinTheNoise => text,
+    }
 }
 
 fn changes<'a>(
@@ -98,5 +132,20 @@ mod tests {
         assert_eq!(changed(Better::Less, &was, &ratio(0.8, 0.9, 0.99)), Change::Better);
         assert_eq!(changed(Better::More, &was, &ratio(1.11, 1.15, 1.2)), Change::Better);
         assert_eq!(changed(Better::More, &was, &ratio(0.8, 0.9, 0.99)), Change::Worse);
+    }
+    #[test]
+    fn a_single_figure_gets_worse_when_it_becomes_more_than_is_asked() {
+        let fact = |value, limit| Fact {
+            name: "agent-idle".to_owned(),
+            title: String::new(),
+            value,
+            unit: "%".to_owned(),
+            limit,
+        };
+        assert_eq!(kept(&fact(0.1, Some(0.2)), &fact(0.19, Some(0.2))), Change::WithinTheNoise);
+        assert_eq!(kept(&fact(0.1, Some(0.2)), &fact(0.3, Some(0.2))), Change::Worse);
+        assert_eq!(kept(&fact(0.3, Some(0.2)), &fact(0.1, Some(0.2))), Change::Better);
+        assert_eq!(kept(&fact(0.3, Some(0.2)), &fact(0.4, Some(0.2))), Change::WithinTheNoise);
+        assert_eq!(kept(&fact(0.3, None), &fact(0.3, Some(0.2))), Change::WithinTheNoise);
     }
 }

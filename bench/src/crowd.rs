@@ -22,7 +22,7 @@ pub(crate) const SETTLING: Duration = Duration::from_secs(15);
 const IDLE: Duration = Duration::from_secs(5);
 
 /// What looks may add up to, in wake-ups a second: that of the agent's thread each second, and that of the runtime's each fifth.
-const WAKE_UPS: f64 = 2.0;
+pub(crate) const WAKE_UPS: f64 = 2.0;
 
 /// Percent of a processor that looking each second may take.
 const IDLE_SHARE: f64 = 0.2;
@@ -168,8 +168,8 @@ impl Crowded {
     }
 }
 
-/// Waits for the middle of a second: the agent's tick is at its beginning, so that [`IDLE`] has one for each of its seconds.
-fn between_ticks() -> Result<()> {
+/// Waits for the middle of a second: the agent's tick is at its beginning, so that whole seconds have one each.
+pub(crate) fn between_ticks() -> Result<()> {
     let uptime = std::fs::read_to_string("/proc/uptime").context("read /proc/uptime")?;
     let uptime: f64 =
         uptime.split(' ').next().unwrap_or_default().parse().context("the time since the boot")?;
@@ -177,7 +177,8 @@ fn between_ticks() -> Result<()> {
     Ok(())
 }
 
-fn number(path: &str, key: &str) -> Result<f64> {
+/// A number of a file like `/proc/PID/status`.
+pub(crate) fn number(path: &str, key: &str) -> Result<f64> {
     let text = std::fs::read_to_string(path).with_context(|| format!("read {path}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(key));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok())

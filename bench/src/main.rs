@@ -13,6 +13,7 @@ mod demo;
 mod header;
 mod host_port;
 mod limits;
+mod many_bridges;
 mod memory;
 mod nodes;
 mod outside;

@@ -37,6 +37,8 @@ pub(crate) enum Part {
     Crowd,
     /// Round trips and packets between two containers of a node with 1,000 attachments, beside one with 2
     CrowdPaths,
+    /// An agent with 10,000 attachments on ten bridges: another one, its reports, its start, its memory, and doing nothing
+    ManyBridges,
     /// Between pods of two nodes by routes, beside the kernel alone
     NodesRoutes,
     /// Between pods of two nodes by VXLAN, beside a plain VXLAN device
@@ -78,6 +80,7 @@ impl Part {
             | Self::Limits
             | Self::Crowd
             | Self::CrowdPaths
+            | Self::ManyBridges
             | Self::NodesRoutes
             | Self::NodesVxlan
             | Self::Policed
