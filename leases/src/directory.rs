@@ -179,7 +179,10 @@ mod tests {
     #[test]
     fn a_lease_that_is_freed_leaves_no_second_name() {
         let dir = tempfile::tempdir().unwrap();
-        Store::open_or_create(dir.path(), "net").unwrap().reserve(ip(), Record::of("c1", "eth0")).unwrap();
+        let store = Store::open_or_create(dir.path(), "net").unwrap();
+        store.candidates(Record::of("c1", "eth0")).unwrap();
+        store.reserve(ip(), Record::of("c1", "eth0")).unwrap();
+        drop(store);
         let names = || fs::read_dir(dir.path().join(".holders/net")).unwrap().count();
         assert_eq!(names(), 1);
         let store = Directory::open(dir.path(), "net").unwrap().unwrap().lock(Instant::now()).unwrap();

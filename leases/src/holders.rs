@@ -7,7 +7,7 @@
 //! They tell of every lease as long as the last change of both directories, that of the leases and this one, is the same to the
 //! nanosecond but for [`APART`], which no clock says: whoever changes both sets these times while it holds the lock, to such that
 //! disagree before its first change and to such that agree after its last. Whoever is killed in between leaves the former; and
-//! host-local, which knows nothing of that, gives the leases' directory another time with all that it records or frees. Then all files are read, as ever, and get new names. These may be removed at any time; on a file system
+//! host-local, which knows nothing of that, gives the leases' directory another time with all that it records or frees. Then all files are read, as ever, and get new names. Whoever removes these renames the directory first, which is seen; on a file system
 //! without hard links, or whose times have whole seconds, there are none that count.
 //!
 //! Only whoever rewrites a file in place is not seen: neither we nor host-local do but for a file that says nobody's yet, which
@@ -16,7 +16,7 @@
 use std::{
     ffi::OsStr,
     fs::{self, DirBuilder},
-    io,
+    io::{self, ErrorKind},
     net::IpAddr,
     os::unix::{
         ffi::OsStrExt,
@@ -33,6 +33,9 @@ use nix::sys::time::TimeSpec;
 /// In place of a container: what says nobody's, or somebody's whose name cannot be a file's. No container's id has it.
 const NOBODY: &str = "@";
 
+/// Bytes of a file's name (`NAME_MAX`).
+const LONGEST_NAME: usize = 255;
+
 /// How many seconds before the leases' last change that of their second names is said to have been.
 const APART: i64 = 1_000_000_000;
 
@@ -42,7 +45,7 @@ pub(crate) struct Holders {
     directory: PathBuf,
 }
 
-/// Where the second names of every network below `data_dir` are. They may be removed at any time.
+/// Where the second names of every network below `data_dir` are.
 pub fn second_names(data_dir: &Path) -> PathBuf {
     data_dir.join(".holders")
 }
@@ -90,13 +93,15 @@ impl Holders {
     }
 
     /// The addresses that the container may hold, of names that tell of every lease: its own, and those whose files have to be read.
-    pub(crate) fn candidates(&self, container: &[u8]) -> Vec<IpAddr> {
-        let own = place(container).filter(|own| *own != NOBODY);
-        [Some(OsStr::new(NOBODY)), own]
-            .into_iter()
-            .flatten()
-            .flat_map(|whose| self.addresses(whose))
-            .collect()
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn candidates(&self, container: &[u8]) -> io::Result<Vec<IpAddr>> {
+        let mut candidates = self.addresses(OsStr::new(NOBODY))?;
+        if let Some(own) = place(container).filter(|own| *own != NOBODY) {
+            candidates.extend(self.addresses(own)?);
+        }
+        Ok(candidates)
     }
 
     /// Gives each of these files, of which is known whose they are, its second name, and none to others.
@@ -109,7 +114,7 @@ impl Holders {
         file: impl Fn(IpAddr) -> PathBuf,
     ) -> io::Result<()> {
         self.clear();
-        self.make(&self.directory)?;
+        DirBuilder::new().recursive(true).mode(0o755).create(&self.directory)?;
         for (address, container) in held {
             self.note(address, container, &file(address))?;
         }
@@ -119,10 +124,13 @@ impl Holders {
     /// Gives the file of an address its second name.
     ///
     /// # Errors
-    /// The file system's.
+    /// The file system's; also where somebody has removed all names meanwhile.
     pub(crate) fn note(&self, address: IpAddr, container: &[u8], file: &Path) -> io::Result<()> {
         let directory = self.directory.join(place(container).unwrap_or(OsStr::new(NOBODY)));
-        self.make(&directory)?;
+        match DirBuilder::new().mode(0o755).create(&directory) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         fs::hard_link(file, directory.join(address.to_string()))
     }
 
@@ -132,26 +140,26 @@ impl Holders {
         places.into_iter().flatten().any(|whose| self.forget(whose, &[address]))
     }
 
-    fn make(&self, directory: &Path) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o755).create(directory)
-    }
-
     /// Removes every name: also those beside each other that releases before this one have left, `<address>@<container>`.
     fn clear(&self) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().map_while(Result::ok) {
             let name = entry.file_name();
             match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                true => _ = self.forget(&name, &self.addresses(&name)),
+                true => _ = self.forget(&name, &self.addresses(&name).unwrap_or_default()),
                 false if name.as_bytes().contains(&b'@') => _ = fs::remove_file(entry.path()),
                 false => {}
             }
         }
     }
 
-    /// The addresses in the directory of a container.
-    fn addresses(&self, whose: &OsStr) -> Vec<IpAddr> {
-        let entries = fs::read_dir(self.directory.join(whose)).into_iter().flatten().map_while(Result::ok);
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    /// The addresses in the directory of a container; none where it has no directory.
+    fn addresses(&self, whose: &OsStr) -> io::Result<Vec<IpAddr>> {
+        let entries = match fs::read_dir(self.directory.join(whose)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+        Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
     }
 
     /// Removes these from it, and it with the last one; whether all of them were there.
@@ -166,8 +174,11 @@ impl Holders {
 
 /// The name of a container's directory; none where it cannot be one's.
 fn place(container: &[u8]) -> Option<&OsStr> {
-    let is_name =
-        !container.is_empty() && !container.contains(&b'/') && container != b"." && container != b"..";
+    let is_name = !container.is_empty()
+        && container.len() <= LONGEST_NAME
+        && !container.iter().any(|byte| matches!(byte, b'/' | 0))
+        && container != b"."
+        && container != b"..";
     is_name.then(|| OsStr::from_bytes(container))
 }
 

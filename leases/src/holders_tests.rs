@@ -158,5 +158,60 @@ fn a_file_that_is_empty_is_read_until_it_says_whose_it_is() {
     assert!(tell(data.path()));
     assert_eq!(held(&open(), "c1"), [IpAddr::from([10, 0, 0, 2])]);
     open().release([10, 0, 0, 2].into(), Record::of("c1", "eth0")).unwrap();
-    assert_eq!(Holders::of(data.path(), "net").candidates(b"c1"), Vec::<IpAddr>::new());
+    assert_eq!(Holders::of(data.path(), "net").candidates(b"c1").unwrap(), Vec::<IpAddr>::new());
+}
+
+#[test]
+fn names_that_are_removed_during_an_add_tell_of_nothing() {
+    let data = tempfile::tempdir().unwrap();
+    let (data, record) = (data.path(), Record::of("c1", "eth0"));
+    reserve(data, 9, "c2");
+    let store = Store::open(data, "net").unwrap().unwrap();
+    assert!(store.reserve([10, 0, 0, 2].into(), record).unwrap());
+    fs::remove_dir_all(second_names(data)).unwrap();
+    assert!(store.reserve([10, 0, 0, 3].into(), record).unwrap());
+    drop(store);
+    let store = Store::open(data, "net").unwrap().unwrap();
+    assert_eq!(held(&store, "c1").len(), 2);
+}
+
+#[test]
+fn what_cannot_be_read_now_is_read_each_time() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    reserve(data, 2, "c1");
+    std::os::unix::fs::symlink("/nowhere", data.join("net/10.0.0.3")).unwrap();
+    fs::create_dir(data.join("net/10.0.0.4")).unwrap();
+    let store = Store::open(data, "net").unwrap().unwrap();
+    store.candidates(Record::of("c1", "eth0")).unwrap();
+    drop(store);
+    assert!(tell(data));
+    assert!(data.join(".holders/net/@/10.0.0.3").symlink_metadata().is_ok());
+}
+
+#[test]
+fn names_that_cannot_be_listed_are_not_believed() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    reserve(data, 2, "c1");
+    let names = data.join(".holders/net/c1");
+    fs::remove_dir_all(&names).unwrap();
+    fs::write(&names, "").unwrap();
+    Holders::of(data, "net").sign(&data.join("net")).unwrap();
+    let store = Store::open(data, "net").unwrap().unwrap();
+    assert_eq!(store.candidates(Record::of("c1", "eth0")).unwrap(), [IpAddr::from([10, 0, 0, 2])]);
+}
+
+#[test]
+fn whoever_cannot_name_a_file_is_read_each_time_and_the_others_are_named() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    reserve(data, 2, "c1");
+    fs::write(data.join("net/10.0.0.3"), "x".repeat(300)).unwrap();
+    fs::write(data.join("net/10.0.0.4"), "\0\0").unwrap();
+    reserve(data, 5, "c1");
+    assert!(tell(data));
+    for last in [3, 4] {
+        assert!(data.join(format!(".holders/net/@/10.0.0.{last}")).exists());
+    }
 }

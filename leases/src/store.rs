@@ -118,14 +118,20 @@ impl Store {
             self.renew_names(holders)?;
         }
         if self.are_told.get() {
-            return Ok(holders.candidates(attachment.container()));
+            match holders.candidates(attachment.container()) {
+                Ok(candidates) => return Ok(candidates),
+                Err(_) => self.are_told.set(false),
+            }
         }
         self.addresses()
     }
 
-    /// Gives every lease its second name.
+    /// Gives every lease its second name; what cannot be read now is nobody's yet. A directory is no lease, and has none.
     fn renew_names(&self, holders: &Holders) -> Result<(), Error> {
-        let read = |address| Some((address, self.content(address)?));
+        let read = |address| {
+            let is_lease = fs::symlink_metadata(self.file_of(address)).is_ok_and(|found| !found.is_dir());
+            is_lease.then(|| (address, self.content(address).unwrap_or_default()))
+        };
         let held: Vec<_> = self.addresses()?.into_iter().filter_map(read).collect();
         let held = held.iter().map(|(address, content)| (*address, Record::parse(content).container()));
         self.begin_change();
