@@ -7,7 +7,8 @@
 //! They tell of every lease as long as the last change of both directories, that of the leases and this one, is the same to the
 //! nanosecond but for [`APART`], which no clock says: whoever changes both sets these times while it holds the lock, to such that
 //! disagree before its first change and to such that agree after its last. Whoever is killed in between leaves the former; and
-//! host-local, which knows nothing of that, gives the leases' directory another time with all that it records or frees. Then all files are read, as ever, and get new names. Whoever removes these renames the directory first, which is seen; on a file system
+//! host-local, which knows nothing of that, gives the leases' directory another time with all that it records or frees. Then all
+//! files are read, as ever, and get new names. Whoever removes these renames the directory first, which is seen; on a file system
 //! without hard links, or whose times have whole seconds, there are none that count.
 //!
 //! Only whoever rewrites a file in place is not seen: neither we nor host-local do but for a file that says nobody's yet, which
