@@ -133,6 +133,7 @@ mod tests {
         assert_eq!(changed(Better::More, &was, &ratio(1.11, 1.15, 1.2)), Change::Better);
         assert_eq!(changed(Better::More, &was, &ratio(0.8, 0.9, 0.99)), Change::Worse);
     }
+
     #[test]
     fn a_single_figure_gets_worse_when_it_becomes_more_than_is_asked() {
         let fact = |value, limit| Fact {

@@ -80,9 +80,9 @@ pub(crate) fn measure(
             "another one, of what it takes alone",
             beside.as_secs_f64() / alone.as_secs_f64(),
             "×",
-            MORE,
+            Some(MORE),
         ),
-        ("attach-time", "attaching and detaching another one", milliseconds(beside), "ms", f64::INFINITY),
+        ("attach-time", "attaching and detaching another one", milliseconds(beside), "ms", None),
     ];
     facts.extend(reports(&node, many.len())?);
     // What the kernel told of is over by then, and leases, entries and programs have been looked at.
@@ -96,20 +96,20 @@ pub(crate) fn measure(
     node.restart_agent()?;
     let start = milliseconds(begun.elapsed());
     ensure!(node.agent().status()?.attachments == many.len(), "the next agent has not found all");
-    facts.push(("restart", "kill -9 until the next agent answers", start, "ms", START));
-    facts.push(("resident", "agent's memory", before.max(resident(&node)?), "KiB", RESIDENT_KIB));
-    let fact = |(name, title, value, unit, limit): (&str, &str, f64, &str, f64)| Fact {
+    facts.push(("restart", "kill -9 until the next agent answers", start, "ms", Some(START)));
+    facts.push(("resident", "agent's memory", before.max(resident(&node)?), "KiB", Some(RESIDENT_KIB)));
+    let fact = |(name, title, value, unit, limit): Figure| Fact {
         name: format!("many-bridges-{name}"),
         title: format!("{title}, {} ports", many.len()),
         value,
         unit: unit.to_owned(),
-        limit: limit.is_finite().then_some(limit),
+        limit,
     };
     Ok(facts.into_iter().map(fact).collect())
 }
 
-/// A fact's name, what a person reads, the figure with its unit, and what it should be at most.
-type Figure = (&'static str, &'static str, f64, &'static str, f64);
+/// A fact's name, what a person reads, the figure with its unit, and what it should be at most; none where nothing is asked.
+type Figure = (&'static str, &'static str, f64, &'static str, Option<f64>);
 
 /// What a look at all of them takes, and how long others wait for it.
 fn reports(node: &Node, attachments: usize) -> Result<[Figure; 3]> {
@@ -124,9 +124,9 @@ fn reports(node: &Node, attachments: usize) -> Result<[Figure; 3]> {
     ensure!(page.contains(&said), "the metrics do not say all");
     let waited = milliseconds(answered_beside_scrapes(node)?);
     Ok([
-        ("ports", "`ports`", took, "ms", REPORT),
-        ("metrics", "a scrape of the metrics", scraped, "ms", REPORT),
-        ("wait", "another client's longest wait beside scrapes", waited, "ms", WAIT),
+        ("ports", "`ports`", took, "ms", Some(REPORT)),
+        ("metrics", "a scrape of the metrics", scraped, "ms", Some(REPORT)),
+        ("wait", "another client's longest wait beside scrapes", waited, "ms", Some(WAIT)),
     ])
 }
 
@@ -139,13 +139,13 @@ fn idle(node: &Node) -> Result<[Figure; 2]> {
     let done = Threads::of(agent)?.since(&before);
     let seconds = IDLE.as_secs_f64();
     Ok([
-        ("wake-ups", "agent's wake-ups when idle", done.sleeps as f64 / seconds, "1/s", WAKE_UPS),
+        ("wake-ups", "agent's wake-ups when idle", done.sleeps as f64 / seconds, "1/s", Some(WAKE_UPS)),
         (
             "idle",
             "agent's time when idle, of a processor",
             100.0 * done.ran.as_secs_f64() / seconds,
             "%",
-            f64::INFINITY,
+            None,
         ),
     ])
 }

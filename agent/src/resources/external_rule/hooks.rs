@@ -30,8 +30,12 @@ const HOOKS: [(u32, &str); 3] = [
 /// Hooks of the family `netdev` (`NF_NETDEV_INGRESS`, `NF_NETDEV_EGRESS`).
 const NETDEV_HOOKS: [(u32, &str); 2] = [(0, "ingress"), (1, "egress")];
 
-/// Where the names of legacy xtables' tables in use are, of IPv4, of IPv6 and of ARP.
-const TABLES: [&str; 3] = [OLD_TABLES[0], OLD_TABLES[1], "/proc/net/arp_tables_names"];
+/// Who has legacy tables of IPv4, of IPv6 and of ARP, and where the names of those in use are.
+const TABLES: [(&str, &str); 3] =
+    [(IPTABLES, OLD_TABLES[0]), (IPTABLES, OLD_TABLES[1]), ("arptables", "/proc/net/arp_tables_names")];
+
+/// Whose tables routed packets meet, too.
+const IPTABLES: &str = "iptables";
 
 /// The type of chains that only translate, and the name of iptables' table that does.
 pub(super) const NAT: &str = "nat";
@@ -65,7 +69,7 @@ impl Crossed {
     /// # Errors
     /// The kernel cannot say.
     pub(crate) fn with_rules(mut self) -> Result<Self, NetlinkError> {
-        self.old_tables = TABLES.map(|path| table_names(path).lines().map(str::to_owned).collect());
+        self.old_tables = TABLES.map(|(_, path)| table_names(path).lines().map(str::to_owned).collect());
         self.shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
         let mut kernel = Connection::open()?;
         for name in &self.bridges {
@@ -112,12 +116,11 @@ pub(crate) fn bypassed_of(chains: &[BaseChain], crossed: &Crossed) -> Bypassed {
     for chain in chains {
         found.add(chain, crossed);
     }
-    for ((path, tables), is_shown) in TABLES.into_iter().zip(&crossed.old_tables).zip(crossed.shown) {
-        let kind = if OLD_TABLES.contains(&path) { "iptables" } else { "arptables" };
+    for (((kind, path), tables), is_shown) in TABLES.into_iter().zip(&crossed.old_tables).zip(crossed.shown) {
         for table in tables {
             let who = format!("{kind}' table {table}, by {path}");
             found.bridged.extend(is_shown.then(|| who.clone()));
-            found.host_ports.extend((kind == "iptables" && table != NAT).then_some(who));
+            found.host_ports.extend((kind == IPTABLES && table != NAT).then_some(who));
         }
     }
     found
