@@ -70,7 +70,13 @@ impl Crossed {
     /// The kernel cannot say.
     pub(crate) fn with_rules(mut self) -> Result<Self, NetlinkError> {
         self.old_tables = TABLES.map(|(_, path)| table_names(path).lines().map(str::to_owned).collect());
-        self.shown = BRIDGED_TOO.map(|path| fs::read_to_string(path).is_ok_and(|on| on.trim() == "1"));
+        let settings = BRIDGED_TOO.map(|path| fs::read_to_string(path).ok());
+        self.shown = settings.each_ref().map(|it| it.as_ref().is_some_and(|on| on.trim() == "1"));
+        // Without br_netfilter there are no settings, and nobody is shown anything. Bridges add to what the namespace shows.
+        let may_add = settings.iter().zip(self.shown).any(|(setting, shown)| setting.is_some() && !shown);
+        if !may_add {
+            return Ok(self);
+        }
         let mut kernel = Connection::open()?;
         for name in &self.bridges {
             let Some(bridge) = kernel.get(filtering_bridge(name))? else { continue };
