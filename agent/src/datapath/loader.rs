@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
-use std::{fs, io};
+use std::panic::resume_unwind;
+use std::{fs, io, thread};
 
 use aya::maps::{Map, MapError};
 use aya::programs::{CgroupSockAddr, ProgramError, ProgramInfo, SchedClassifier, Xdp};
@@ -169,6 +170,7 @@ impl Programs {
         let shared = layout::ids(pins)?.into_iter().map(|(_, id)| id).collect();
         let (earlier, ids) = (HashMap::new(), HashMap::new());
         let mut programs = Self { ebpf, pins: pins.clone(), set, build, shared, earlier, ids };
+        verify(&mut programs.ebpf, wanted)?;
         for program in wanted {
             programs.load_one(*program)?;
         }
@@ -178,7 +180,9 @@ impl Programs {
     fn load_one(&mut self, program: Program) -> Result<(), ObjectError> {
         let refused = |source| ObjectError::Program { name: program.name(), source };
         let ours = classifier(&mut self.ebpf, program)?;
-        uninterrupted(|| ours.load()).map_err(refused)?;
+        if ours.fd().is_err() {
+            uninterrupted(|| ours.load()).map_err(refused)?;
+        }
         let info = ours.info().map_err(refused)?;
         if self.build != Build::Plain {
             self.ids.insert(program, info.id());
@@ -278,6 +282,27 @@ pub fn uninterrupted(mut load: impl FnMut() -> Result<(), ProgramError>) -> Resu
         }
     }
     load()
+}
+
+/// Has the kernel verify programs, all at a time: that is most of what the start of an agent takes. Those for which there is no thread
+/// are left to [`Programs::load_one`].
+///
+/// # Errors
+/// [`ObjectError::Program`].
+fn verify(ebpf: &mut Ebpf, wanted: &[Program]) -> Result<(), ObjectError> {
+    thread::scope(|scope| {
+        let mut begun = Vec::new();
+        for (name, found) in ebpf.programs_mut() {
+            let program = Program::from_name(name).filter(|program| wanted.contains(program));
+            let (Some(program), Ok(ours)) = (program, <&mut SchedClassifier>::try_from(found)) else {
+                continue;
+            };
+            let refused = move |source| ObjectError::Program { name: program.name(), source };
+            let load = move || uninterrupted(|| ours.load()).map_err(refused);
+            begun.extend(thread::Builder::new().name("verifier".into()).spawn_scoped(scope, load).ok());
+        }
+        begun.into_iter().try_for_each(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
 }
 
 fn classifier(ebpf: &mut Ebpf, program: Program) -> Result<&mut SchedClassifier, ObjectError> {
