@@ -27,7 +27,7 @@ const BRIDGES: usize = 10;
 const IDLE: Duration = Duration::from_secs(20);
 
 /// How often another one is attached and detached.
-const ROUNDS: usize = 50;
+const ROUNDS: usize = 1000;
 
 /// Where the agent's metrics are, in the node.
 const METRICS: &str = "127.0.0.1:9464";
@@ -98,6 +98,8 @@ pub(crate) fn measure(
     ensure!(node.agent().status()?.attachments == many.len(), "the next agent has not found all");
     facts.push(("restart", "kill -9 until the next agent answers", start, "ms", Some(START)));
     facts.push(("resident", "agent's memory", before.max(resident(&node)?), "KiB", Some(RESIDENT_KIB)));
+    screen.progress(0.0, "all are detached", None);
+    detach_all(node.agent(), many)?;
     let fact = |(name, title, value, unit, limit): Figure| Fact {
         name: format!("many-bridges-{name}"),
         title: format!("{title}, {} ports", many.len()),
@@ -159,6 +161,16 @@ fn ask(agent: &Agent, request: Request) -> Result<Reply> {
     Ok(Client::connect(agent.socket())?.ask(request)?)
 }
 
+/// Else the kernel would wait for a grace period for each interface of the namespace with a program (`tcx_uninstall`, kernel/bpf/tcx.c),
+/// for minutes in which nobody can make an interface, the next part neither.
+fn detach_all(agent: &Agent, ports: &[BridgePort]) -> Result<()> {
+    ports.iter().try_for_each(|port| ask(agent, detach(port)).map(drop))
+}
+
+fn detach(port: &BridgePort) -> Request {
+    Request::Detach { key: port.key.clone(), link: None }
+}
+
 fn attach(port: &BridgePort) -> Request {
     Request::Attach { port: port.clone(), set_up: false }
 }
@@ -168,7 +180,7 @@ fn attachment(agent: &Agent, port: &BridgePort) -> Result<Duration> {
     let once = |_| {
         let begun = Instant::now();
         ask(agent, attach(port))?;
-        ask(agent, Request::Detach { key: port.key.clone(), link: None })?;
+        ask(agent, detach(port))?;
         Ok(begun.elapsed())
     };
     let mut times = (0..ROUNDS).map(once).collect::<Result<Vec<_>>>()?;
