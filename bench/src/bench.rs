@@ -108,18 +108,22 @@ pub(crate) fn run(screen: &mut Screen, interrupt: &Interrupt, options: &Options)
         let why = "the reference plugins here write no nftables rules; they do since 1.6".to_owned();
         results.left_out.push(NotMeasured { name: "bridge-nftables".to_owned(), why });
     }
-    let lab = Lab::with_all_programs()?;
-    let mut bench = Bench { screen, interrupt, options, lab: &lab, contestants: Vec::new() };
+    let paths = Lab::with_all_programs()?;
+    let mut contestants = Vec::new();
     for part in options.parts() {
+        // Parts give their nodes the same names; of one part's the next has use only where both are paths.
+        let own = part.workload().is_none().then(Lab::with_all_programs).transpose()?;
+        let lab = own.as_ref().unwrap_or(&paths);
+        let mut bench = Bench { screen, interrupt, options, lab, contestants: &mut contestants };
         let measured = bench.measure(part, &mut results);
         interrupt.check()?;
         if let Err(error) = measured {
             let missing = NotMeasured { name: part.name(), why: format!("{error:#}") };
-            bench.screen.failed(&format!("{} was not measured: {}", missing.name, missing.why))?;
+            screen.failed(&format!("{} was not measured: {}", missing.name, missing.why))?;
             results.not_measured.push(missing);
         }
     }
-    drop(bench);
+    drop(contestants);
     report::write(&results, &options.out)?;
     screen.line("")?;
     screen.done(&format!("results.json, report.md and charts are in {}", options.out.display()))?;
@@ -150,7 +154,7 @@ struct Bench<'a> {
     options: &'a Options,
     lab: &'a Lab,
     /// Made when the first part wants them.
-    contestants: Vec<Contestant>,
+    contestants: &'a mut Vec<Contestant>,
 }
 
 impl Bench<'_> {
@@ -181,7 +185,7 @@ impl Bench<'_> {
 
     fn path(&mut self, workload: Workload, results: &mut Results) -> Result<()> {
         if self.contestants.is_empty() {
-            self.contestants = contestants(self.lab, results.header.reference_has_nftables())?;
+            *self.contestants = contestants(self.lab, results.header.reference_has_nftables())?;
         }
         let mut contestants: Vec<&Contestant> = self.contestants.iter().collect();
         // The first one twice: the same path measured against itself is the noise of this run.
