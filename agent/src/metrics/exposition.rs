@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use shunt_agent_api::{
     AgentStatus, BridgeUplinkReport, CapacityReport, DropReport, MappingReport, PoolReport, PortReport,
     Traffic, UplinkReport, Volume,
@@ -48,7 +48,7 @@ pub struct Snapshot {
 /// # Errors
 /// Never, unless the encoder does.
 pub fn text(snapshot: &Snapshot) -> Result<String, fmt::Error> {
-    let mut page = Page(Registry::with_prefix("shunt"));
+    let mut page = Page { text: String::new(), written: Ok(()) };
     page.agent(&snapshot.status);
     page.bridge_uplinks(&snapshot.status.bridge_uplinks);
     let grouping = Grouping::new(snapshot.labels, &snapshot.ports);
@@ -56,9 +56,9 @@ pub fn text(snapshot: &Snapshot) -> Result<String, fmt::Error> {
     page.mappings(&snapshot.mappings, &grouping, &snapshot.gone_host_ports);
     page.drops(&snapshot.drops, &grouping, &gone(snapshot));
     page.capacity(&snapshot.capacity, &grouping);
-    let mut text = String::new();
-    encode(&mut text, &page.0)?;
-    Ok(text)
+    page.written?;
+    encode_eof(&mut page.text)?;
+    Ok(page.text)
 }
 
 /// What those have carried that are gone, each with its namespace; of a sum over the node those of namespaces that made room, too.
@@ -77,13 +77,24 @@ const WAYS: [&str; 2] = ["from", "to"];
 
 const PATHS: [(&str, Figure); 2] = [("fast", |traffic| traffic.fast), ("kernel", |traffic| traffic.kernel)];
 
-struct Page(Registry);
+/// What has been written, and whether the encoder has taken all of it.
+struct Page {
+    text: String,
+    written: fmt::Result,
+}
 
 impl Page {
+    /// Each metric is written at once: those of thousands of ports would take several times the room of their text.
+    fn write(&mut self, name: &str, help: &str, metric: impl Metric) {
+        let mut registry = Registry::with_prefix("shunt");
+        registry.register(name, help, metric);
+        self.written = self.written.and_then(|()| encode_registry(&mut self.text, &registry));
+    }
+
     fn number(&mut self, name: &str, help: &str, value: u64) {
         let gauge = Gauge::<i64>::default();
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-        self.0.register(name, help, gauge);
+        self.write(name, help, gauge);
     }
 
     /// Values with the same labels are summed.
@@ -92,7 +103,7 @@ impl Page {
         for (labels, value) in values {
             family.get_or_create(&labels).inc_by(value);
         }
-        self.0.register(name, help, family);
+        self.write(name, help, family);
     }
 
     /// The same of what only grows. The encoder adds `_total` to the name.
@@ -101,12 +112,12 @@ impl Page {
         for (labels, value) in values {
             family.get_or_create(&labels).inc_by(value);
         }
-        self.0.register(name, help, family);
+        self.write(name, help, family);
     }
 
     fn agent(&mut self, status: &AgentStatus) {
         let build = [("version", status.version.clone()), ("abi", status.abi.to_string())];
-        self.0.register("build", "The agent's version, and that of its maps", Info::new(build));
+        self.write("build", "The agent's version, and that of its maps", Info::new(build));
         self.number("agent_healthy", "Whether nothing is wrong", status.healthy.into());
         self.number("agent_ready", "Whether an ADD would work", status.obstacles.is_empty().into());
         self.number("agent_reasons", "Reasons why it is not healthy", status.reasons.len() as u64);
@@ -114,16 +125,16 @@ impl Page {
         self.number("attachments", "Attachments", status.attachments as u64);
         let repairs = Counter::<u64>::default();
         repairs.inc_by(status.repairs);
-        self.0.register("repairs", "Repairs of what others had altered", repairs);
+        self.write("repairs", "Repairs of what others had altered", repairs);
         self.number("unrepaired", "What was altered and cannot be put back", status.unrepaired);
         let in_use = Gauge::<f64, AtomicU64>::default();
         in_use.set(f64::from(status.flows_in_use) / 100.0);
         let help = "How much of the room for translated connections is in use, 0 to 1";
-        self.0.register("flow_room_used_ratio", help, in_use);
+        self.write("flow_room_used_ratio", help, in_use);
         let evictions = Counter::<u64>::default();
         evictions.inc_by(status.flow_evictions);
         let help = "Entries of translated connections, two for each, that made room for others";
-        self.0.register("flow_evictions", help, evictions);
+        self.write("flow_evictions", help, evictions);
         let programs = status.programs.iter().map(|program| {
             let mode = format!("{:?}", program.mode).to_lowercase();
             (vec![("program", program.name.clone()), ("mode", mode)], 1.0)
