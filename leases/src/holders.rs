@@ -15,7 +15,8 @@
 //! is read each time, and a DEL that finds nothing by the names reads every file.
 
 use std::{
-    ffi::OsStr,
+    collections::HashSet,
+    ffi::{OsStr, OsString},
     fs::{self, DirBuilder},
     io::{self, ErrorKind},
     net::IpAddr,
@@ -105,7 +106,8 @@ impl Holders {
         Ok(candidates)
     }
 
-    /// Gives each of these files, of which is known whose they are, its second name, and none to others.
+    /// Gives each of these files, of which is known whose they are, its second name, and none to others. What is there stays: where
+    /// host-local writes by turns with us, few have changed since.
     ///
     /// # Errors
     /// The file system's, which may have no hard links.
@@ -114,10 +116,16 @@ impl Holders {
         held: impl Iterator<Item = (IpAddr, &'a [u8])>,
         file: impl Fn(IpAddr) -> PathBuf,
     ) -> io::Result<()> {
-        self.clear();
         DirBuilder::new().recursive(true).mode(0o755).create(&self.directory)?;
+        let mut left = self.names();
         for (address, container) in held {
-            self.note(address, container, &file(address))?;
+            let whose = place(container).unwrap_or(OsStr::new(NOBODY));
+            if !left.remove(&(whose.to_owned(), address)) {
+                self.note(address, container, &file(address))?;
+            }
+        }
+        for (whose, address) in left {
+            self.forget(&whose, &[address]);
         }
         Ok(())
     }
@@ -141,16 +149,23 @@ impl Holders {
         places.into_iter().flatten().any(|whose| self.forget(whose, &[address]))
     }
 
-    /// Removes every name: also those beside each other that releases before this one have left, `<address>@<container>`.
-    fn clear(&self) {
+    /// Every name: the container, and the address. Removes those beside each other that releases before this one have left,
+    /// `<address>@<container>`.
+    fn names(&self) -> HashSet<(OsString, IpAddr)> {
+        let mut names = HashSet::new();
         for entry in fs::read_dir(&self.directory).into_iter().flatten().map_while(Result::ok) {
-            let name = entry.file_name();
-            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                true => _ = self.forget(&name, &self.addresses(&name).unwrap_or_default()),
-                false if name.as_bytes().contains(&b'@') => _ = fs::remove_file(entry.path()),
-                false => {}
+            let whose = entry.file_name();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let addresses = self.addresses(&whose).unwrap_or_default();
+                if addresses.is_empty() {
+                    let _others = fs::remove_dir(entry.path());
+                }
+                names.extend(addresses.into_iter().map(|address| (whose.clone(), address)));
+            } else if whose.as_bytes().contains(&b'@') {
+                let _gone = fs::remove_file(entry.path());
             }
         }
+        names
     }
 
     /// The addresses in the directory of a container; none where it has no directory.

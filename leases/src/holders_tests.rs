@@ -146,6 +146,28 @@ fn names_of_releases_before_are_taken_away_and_what_is_somebodys_stays() {
 }
 
 #[test]
+fn names_of_leases_that_nobody_has_changed_stay_as_host_local_writes_by_turns() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    reserve(data, 2, "c1");
+    reserve(data, 3, "c2");
+    let kept = data.join(".holders/net/c1");
+    let long_ago = TimeSpec::new(1_000_000, 1);
+    set_last_change(&kept, long_ago).unwrap();
+    fs::remove_file(data.join("net/10.0.0.3")).unwrap();
+    fs::write(data.join("net/10.0.0.4"), "c4\r\neth0").unwrap();
+    fs::create_dir(data.join(".holders/net/nobodys")).unwrap();
+    reserve(data, 5, "c5");
+    assert!(tell(data));
+    assert_eq!(last_change(&kept).unwrap(), long_ago);
+    let names = |container: &str| Holders::of(data, "net").addresses(OsStr::new(container)).unwrap().len();
+    assert_eq!(["c1", "c2", "c4", "c5"].map(names), [1, 0, 1, 1]);
+    for gone in ["c2", "nobodys"] {
+        assert!(!data.join(".holders/net").join(gone).exists(), "{gone}");
+    }
+}
+
+#[test]
 fn a_file_that_is_empty_is_read_until_it_says_whose_it_is() {
     let data = tempfile::tempdir().unwrap();
     let open = || Store::open_or_create(data.path(), "net").unwrap();
